@@ -123,7 +123,7 @@ async def study_begins(folder: Path, tabs: dict[str, Tab]) -> None:
         # What was typed is still there, so it is not typed twice.
         if name == "stanmore":
             await tab.run("document.querySelector('#each').click()")
-        await tab.press("Take part, as the card says")
+        await tab.press("Take part as the card describes")
 
 
 async def people_consent(tabs: dict[str, Tab]) -> None:
@@ -143,7 +143,7 @@ async def first_messages_approved(tab: Tab) -> None:
     asked = "document.querySelector('form[action$=let-go]') !== null"
     await tab.until(asked)
     text = await tab.text()
-    assert "A message wants to leave" in text
+    assert "An outgoing message waits for your approval" in text
     assert "reveals" in text
     while not await tab.run(FINISHED):
         await tab.press("Let it go")
@@ -156,7 +156,7 @@ async def at_end(tab: Tab) -> None:
 
 async def evaluated(tab: Tab) -> None:
     await tab.until("document.querySelector('form[action$=evaluate]') !== null", seconds=60)
-    await tab.press("Evaluate on the documents held out")
+    await tab.press("Evaluate on the held-out documents")
     await tab.until(
         "document.body.innerText.includes('ROC, joint model, documents of all sites')", seconds=240
     )

@@ -31,7 +31,7 @@ def test_csv_holds_every_note_of_a_site_with_its_labels(
         assert [row["urgency"] for row in rows] == notes.at(site).labels("urgency")
         assert [row["patient"] for row in rows] == notes.at(site).groups
         assert {row["origin"] for row in rows} == {"synthetic"}
-    assert "No patient" in (tmp_path / "new/SYNTHETIC.md").read_text("utf-8")
+    assert "no real patient" in (tmp_path / "new/SYNTHETIC.md").read_text("utf-8")
 
 
 def test_json_lines_hold_sentences_and_entities_too(notes: ClinicalNotes, tmp_path: Path) -> None:

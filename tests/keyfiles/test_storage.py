@@ -228,7 +228,7 @@ def test_what_is_set_aside_is_not_lost(folder: Path) -> None:
 
 def test_there_is_an_end_to_setting_aside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "lexists", lambda path: True)
-    with pytest.raises(KeyFileError, match="999 old ones lie beside it already"):
+    with pytest.raises(KeyFileError, match="there are already 999 old ones"):
         storage.set_aside(folder / "k")
 
 

@@ -121,9 +121,9 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     "three lines cut out": (lambda l: l[:1] + l[4:], "lines 2 to 4 are missing: line 5 follows"),
     "two that changed places": (
         lambda l: [l[0], l[2], l[1], *l[3:]],
-        "line 3 stands where line 2 should: the order was changed",
+        "found line 3 in place of line 2: the order was changed",
     ),
-    "a line twice": (lambda l: [*l[:3], l[2], *l[3:]], "line 3 stands there again, as line 4"),
+    "a line twice": (lambda l: [*l[:3], l[2], *l[3:]], "line 3 appears again, as line 4"),
     "the end cut off": (lambda l: l[:4], "cut off at the end: the head beside it says 6 lines"),
     "everything gone": (lambda l: [], "cut off at the end: .* found 0"),
     "the middle of a line gone": (lambda l: [*l[:-1], l[-1][:40]], "line 6 is cut off in the"),
@@ -178,7 +178,7 @@ def test_who_cuts_ledger_and_head_is_caught_by_a_receipt_alone(written: Path) ->
     with SiteLedger(written, NORTH) as ledger:
         for number in range(10, 14):
             ledger.append(sent(number))
-    with pytest.raises(LedgerError, match=r"line 6 is not the one that the words .* written anew"):
+    with pytest.raises(LedgerError, match=r"line 6 differs from the one in the words .* rewritten"):
         verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
 
 
@@ -189,7 +189,7 @@ def test_the_head_itself_is_checked(written: Path) -> None:
     for data, says in (
         (b"{}", "expected the head of a ledger, found something else"),
         (Head.of(end, OTHER).encoded(), "expected a head signed by 'north', found another"),
-        (Head.of(end, NORTH).encoded(), "line 6 is not the one that the head beside it says"),
+        (Head.of(end, NORTH).encoded(), "line 6 differs from the one in the head beside it"),
     ):
         beside.write_bytes(data)
         with pytest.raises(LedgerError, match=says):

@@ -237,7 +237,7 @@ def test_a_party_that_waits_for_one_that_left_is_told_so_and_may_go_on() -> None
 def test_nobody_can_go_on() -> None:
     with pytest.raises(
         AbsenceError,
-        match="nobody can go on: alice waits for Squared from 'bob'; "
+        match="no program can continue: alice waits for Squared from 'bob'; "
         "bob waits for Square or Enough from 'alice'",
     ):
         converse(

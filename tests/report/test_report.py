@@ -107,7 +107,7 @@ def test_a_report_without_anything_measured_says_so() -> None:
     text = words(report(bare))
     assert "No evaluation was held" in text
     assert "No stage was measured here" in text
-    assert "No ledger lies here" in text
+    assert "There is no ledger" in text
 
 
 def test_figures_by_class_follow_from_the_table() -> None:

@@ -294,7 +294,7 @@ def test_a_dealer_that_is_not_there_ends_a_query_that_is_not_counted(
     left = outcome.queries.left("north")
     outcome.meddler = Crashing({"dealer": 0})
     with pytest.raises(
-        AbsenceError, match=r"dealer: .*dealt anew, and this one was not answered"
+        AbsenceError, match=r"dealer: .*a new query is dealt again; this one was not answered"
     ) as error:
         outcome.classify("north", few, evaluation=evaluation)
     assert error.value.hints[0] == "ask again when 'dealer' is back: this query was not counted"

@@ -313,7 +313,7 @@ def test_a_failed_attempt_is_followed_only_where_that_is_safe(five: Case) -> Non
     assert following(study, failed, missing=(), opened=False).peers == failed.peers
     with pytest.raises(AbsenceError, match=r"castle: .* cannot repeat its training"):
         following(study, failed, missing={"castle"}, opened=True)
-    with pytest.raises(AbsenceError, match=r"evaluator: .* cannot go on without its evaluator"):
+    with pytest.raises(AbsenceError, match=r"evaluator: .* cannot continue without its evaluator"):
         following(study, failed, missing={"evaluator"}, opened=False)
     with pytest.raises(AbsenceError, match="found 2, missing valley, lakeside, castle"):
         following(study, failed, missing={"castle", "valley", "lakeside"}, opened=False)

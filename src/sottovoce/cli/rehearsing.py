@@ -52,7 +52,7 @@ class PlanRehearsal:
         )
 
     def told(self) -> Iterator[str]:
-        """The numbers in sentences."""
+        """The numbers as sentences."""
         for name, brought in self.peers.items():
             yield from (f"{name}: {line}" for line in brought.told(self.described.plan))
         yield f"a row has {self.columns:,} columns; each peer moves about {self.sent / 1e6:,.1f} MB"

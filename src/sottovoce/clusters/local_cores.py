@@ -1,4 +1,4 @@
-"""Processes of this machine, started when there is work, and started anew when one dies."""
+"""Processes of this machine, started when there is work, and restarted when one dies."""
 
 import os
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class LocalCores:
     """A pool of processes; what a process had in hand when it was killed is done again."""
 
     def __init__(self, count: int | None = None) -> None:
-        """So many processes; as many as this one may use cores, unless told."""
+        """So many processes; by default as many as this process may use cores."""
         self.count = usable_cores() if count is None else count
         if self.count < 1:
             raise InputError(f"cores: expected at least 1, found {self.count}")

@@ -9,7 +9,7 @@ from sottovoce.errors import InputError
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(second|minute|hour|day|week)s?\s*")
 LONGEST = timedelta(days=366)
-# How many times a stage's time is waited for what. Whoever gathers from many waits for it once.
+# Waits in units of a stage's time. Gathering from many takes one.
 # A seat that is kept waiting says so before the coordinator, waiting for that seat, decides.
 COMPLAINT_STAGES = 2
 DECISION_STAGES = 3
@@ -39,11 +39,11 @@ def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, s
     return (
         ("People may join for, and then compare the words for", in_words(enrolment)),
         (
-            "A stage gathers what many send, and goes on without who is late or stops, after",
+            "A stage gathers messages, then continues without latecomers or stops, after",
             in_words(stage),
         ),
         (
-            "Whoever alone is waited for in a stage is given up after",
+            "A stage gives up a single awaited party after",
             in_words(DECISION_STAGES * stage),
         ),
         (
@@ -54,7 +54,7 @@ def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, s
 
 
 def duration(words: str) -> timedelta:
-    """The time that words such as "10 minutes" stand for."""
+    """The seconds of a duration such as "10 minutes"."""
     written = _WRITTEN.fullmatch(words.lower())
     if written is None:
         raise InputError(

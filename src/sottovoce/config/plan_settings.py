@@ -201,7 +201,7 @@ _CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
 
 
 def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
-    """The plan of [study] and [columns]; whatever is wrong is told with its line."""
+    """The plan of [study] and [columns]; an error names its line."""
     refuse_in_memory(settings, "study")
     settings.check_known(KEYS, "study")
     read = {

@@ -34,7 +34,7 @@ class SiteSettings:
 
 
 def read_settings(path: Path) -> SiteSettings:
-    """The settings of a file; those that hold unless told, where there is no file."""
+    """The settings of a file; the defaults if there is no file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -47,6 +47,6 @@ def read_settings(path: Path) -> SiteSettings:
     commands = {name: value for name, value in source.values.items() if name != "policy"}
     settings = SiteSettings(commands, source)
     if "policy" in source.values:
-        # A mistake in it is told by every command, not only by one that consents.
+        # Every command reports a mistake in it, not only one that consents.
         _ = settings.policy
     return settings

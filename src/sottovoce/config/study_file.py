@@ -371,7 +371,7 @@ def _beside(settings: SettingsText, seat: str, organisation: str, role: Role) ->
     if not is_path_name(seat):
         peer = peer_of(seat)
         longest = 32 - len(seat) + len(peer)
-        expected = f"a name of at most {longest} characters for who has a seat as {role}, too"
+        expected = f"a name of at most {longest} characters for who is also {role}"
         raise settings.fault(("peers", peer), expected, shown(peer))
     return SeatSetting(seat, organisation, role)
 

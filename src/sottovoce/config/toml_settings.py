@@ -1,4 +1,4 @@
-"""Settings in TOML, of which every mistake is told with its file, its line and its key."""
+"""Settings in TOML; every error names its file, line and key."""
 
 import re
 import tomllib

@@ -1,1 +1,1 @@
-"""A web page at this machine for the person who sits at it: what the commands show and do."""
+"""Web pages on this machine that show and do what the commands show and do."""

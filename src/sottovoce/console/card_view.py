@@ -23,11 +23,11 @@ def card_sections(site: Site, study: str) -> Iterator[Html]:
         if joined.id == study and joined.description is not None:
             yield card_html(_site_card(joined))
             return
-    raise InputError(f"study: expected one of this site, found {study!r}")
+    raise InputError(f"study: this site has no study {study!r}")
 
 
 def _site_card(joined: JoinedStudy) -> StudyCard:
-    """The card that this site agreed to, else the one that it may agree to."""
+    """The card that this site agreed to, or the one that it may agree to."""
     described = joined.description
     if described is None:
         raise InputError(f"study {joined.id}: its text is not here yet")

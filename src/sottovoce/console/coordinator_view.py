@@ -1,4 +1,4 @@
-"""The console's page of a study for its coordinator: who is there, who is waited for, how good."""
+"""The console's page of a study for its coordinator: who joined, who is waited for, and quality."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ def _sites(described: StudyDescription, now: StudyStatus, received: dict[str, in
 
 
 def _stage(name: str, now: StudyStatus) -> str:
-    """How far a seat is: not there yet, or where the study is."""
+    """The stage of a seat, if it has joined."""
     if name not in now.enrolled:
         return "has not come"
     said = f", {dict(now.reported)[name]}" if name in dict(now.reported) else ""

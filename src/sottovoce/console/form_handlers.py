@@ -1,4 +1,4 @@
-"""What the console's forms do: each act calls the function that a command calls."""
+"""The actions of the console's forms; each calls the same function as a command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ class FormHandlers:
         )
 
     async def do(self, request: web.Request) -> web.StreamResponse:
-        """The act of a form."""
+        """Perform the action of a form."""
         study, act = request.match_info["study"], request.match_info["act"]
         acts: dict[str, Act] = {
             "invite": self._invite,
@@ -118,7 +118,7 @@ class FormHandlers:
         raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _named(self, request: web.Request, title: str) -> None:
-        """Refuse an act that cannot be undone, unless its study's name was typed."""
+        """Refuse an irreversible action unless the study's name was typed."""
         typed = str((await request.post()).get("name", "")).strip()
         if typed != title:
             raise InputError(f"expected the study's name {title!r}, found {typed!r}")
@@ -140,7 +140,7 @@ class FormHandlers:
     def _site_study(self, study: str) -> JoinedStudy:
         joined = self._joined(study)
         if joined is None:
-            raise InputError(f"study: expected one that this site joined, found {study!r}")
+            raise InputError(f"study: this site has not joined {study!r}")
         return joined
 
     async def _choice(self, request: web.Request) -> SourceChoice | None:
@@ -162,7 +162,7 @@ class FormHandlers:
         joined, choice = self._site_study(study), await self._choice(request)
         described = joined.description
         if choice is None or described is None:
-            raise InputError("data: expected a file of this machine, found none")
+            raise InputError("data: name a file of this machine")
         source = open_source(choice.data, choice.options(described.plan))
         inspection = await asyncio.to_thread(inspect, source)
         rehearsed = await asyncio.to_thread(_rehearsed, described, joined, choice)
@@ -180,15 +180,15 @@ class FormHandlers:
         waiting = self._work.of(study).consent
         name = str((await request.post()).get("name", "")).strip()
         if waiting is None:
-            raise InputError("consent: expected a question that waits, found none")
+            raise InputError("consent: no question is waiting")
         if request.match_info["act"] == "consent" and not name:
-            raise InputError("consent: expected your name, found none")
+            raise InputError("consent: your name is missing")
         if not waiting[1].done():
             waiting[1].set_result(name if request.match_info["act"] == "consent" else "")
         raise web.HTTPSeeOther(f"/study/{study}")
 
     async def _letter(self, study: str, request: web.Request) -> web.StreamResponse:
-        # A second click, or a page that is behind, decides about no other message than it showed.
+        # A second click or an outdated page must decide only about the message that it showed.
         activity = self._work.of(study)
         waiting = activity.letter
         shown = str((await request.post()).get("letter", ""))
@@ -205,7 +205,7 @@ class FormHandlers:
         joined = self._site_study(study)
         given, described = (await request.post()).get("file"), joined.description
         if not isinstance(given, web.FileField) or described is None:
-            raise InputError("file: expected a file to label, found none")
+            raise InputError("file: choose a file to label")
         path = labelled_path(joined, given.filename)
         plan, known = described.plan, recall(self._work.site, joined)
         path.write_bytes(given.file.read())
@@ -233,7 +233,7 @@ class FormHandlers:
 
 
 def _rehearsed(described: StudyDescription, joined: JoinedStudy, choice: SourceChoice) -> Html:
-    """What the study would make of these documents, with nothing sent."""
+    """A rehearsal with these documents; nothing is sent."""
     study = described.rehearsed()
     peer = next((name for name in joined.invitation.seats if name in study.roster.peers), None)
     if peer is None:

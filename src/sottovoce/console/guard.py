@@ -1,4 +1,4 @@
-"""Who may look at the console: the person at this machine who has its one-time link, nobody else.
+"""Restricts the console to the person at this machine who has its one-time link.
 
     browser                                             console, at a loopback address
       ── GET /open?token=… (once, within minutes) ─────▶  cookie: same-site, not for scripts
@@ -28,7 +28,7 @@ COOKIE = "sottovoce_console"
 _TOKEN_SECONDS = 600.0
 _SECRET_BYTES = 32
 _MOST_MISTAKES = 20
-"""After so many wrong passphrases nobody comes in until the console is started again."""
+"""After so many wrong passphrases nobody can enter until the console is restarted."""
 _MISTAKE_SECONDS = 1.0
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -47,7 +47,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class ConsoleGuard:
-    """Keeps the token, the session and the rules; `hosts` are the names by which we are called."""
+    """Keeps the token, the session and the rules; `hosts` are the valid host names."""
 
     entropy: Entropy = field(repr=False)
     read_only: bool = False
@@ -61,18 +61,18 @@ class ConsoleGuard:
     _session: str = field(default="", repr=False)
 
     def new_token(self) -> str:
-        """A word that opens the console once, within some minutes."""
+        """A token that opens the console once, within some minutes."""
         self._token = self.entropy.read(_SECRET_BYTES).hex()
         self._until = self.clock() + _TOKEN_SECONDS
         return self._token
 
     @property
     def form_word(self) -> str:
-        """What every form of this session carries."""
+        """The token in every form of this session."""
         return hmac.new(self._session.encode(), b"console/form/v1", hashlib.sha256).hexdigest()
 
     def opened(self, token: str) -> str | None:
-        """The session of a token that was not used yet; None if it is not the one."""
+        """The session of an unused token; None for any other."""
         good = self._token and hmac.compare_digest(self._token.encode(), token.encode())
         if not good or self.clock() > self._until:
             return None
@@ -82,11 +82,11 @@ class ConsoleGuard:
 
     @property
     def scheme(self) -> str:
-        """How the console is called: with a passphrase only over TLS."""
+        """The URL scheme: with a passphrase only https."""
         return "http" if self.passphrase is None else "https"
 
     async def entered(self, typed: str) -> str | None:
-        """The session of who knows the passphrase; None, and later, of who does not."""
+        """The session for a right passphrase; None, after a delay, for a wrong one."""
         if self.passphrase is None or self._mistakes >= _MOST_MISTAKES:
             return None
         if not hmac.compare_digest(typed.encode(), self.passphrase.encoded()):
@@ -103,7 +103,7 @@ class ConsoleGuard:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse strangers, and put the rules on every answer."""
+        """Refuse strangers, and add the security headers to every answer."""
         refused = await self._refusal(request)
         response = await handler(request) if refused is None else refused
         if not response.prepared:
@@ -111,9 +111,9 @@ class ConsoleGuard:
         return response
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """Why a request is not answered; None if it is."""
+        """The refusal of a request; None if it is allowed."""
         if request.headers.get("Host", "") not in self.hosts:
-            return _said(421, "this console is called by another name")
+            return _said(421, "this console has another host name")
         if request.path == "/open" or request.path.startswith("/static/"):
             return None
         if request.path == "/enter":
@@ -126,21 +126,21 @@ class ConsoleGuard:
         return _said(403, reason) if reason else None
 
     def _origin_fault(self, request: web.Request) -> str:
-        """Why a form of another page is not taken; empty if it is ours."""
+        """The reason to refuse a form of another page; empty if it is ours."""
         ours = {f"{self.scheme}://{host}" for host in self.hosts}
         ours_it_is = request.headers.get("Origin", "") in ours
         return "" if ours_it_is else "this form did not come from this console"
 
     async def _form_fault(self, request: web.Request) -> str:
-        """Why a form is not taken; empty if it is."""
+        """The reason to refuse a form; empty if it is valid."""
         if self.read_only:
-            return "this console only shows: it was started with --read-only"
+            return "this console was started with --read-only"
         fault = self._origin_fault(request)
         if fault:
             return fault
         word = str((await request.post()).get("word", ""))
         if not hmac.compare_digest(word.encode(), self.form_word.encode()):
-            return "this form is not of this session: reload the page"
+            return "this form belongs to another session: reload the page"
         return ""
 
 

@@ -12,7 +12,7 @@ Link = tuple[str, str]
 
 
 def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = "") -> str:
-    """A page with its way around; what is in `live` is renewed when something changes."""
+    """A page with its menu; the part in `live` is renewed when something changes."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -42,7 +42,7 @@ def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = 
 
 
 def study_page(study: str, title: str, *content: object, here: str = "") -> web.Response:
-    """A page of one study, with ways to the others."""
+    """A page of one study, with links to its other pages."""
     shown = page(title, *content, ways=links(study), here=here)
     return web.Response(text=shown, content_type="text/html")
 
@@ -50,7 +50,7 @@ def study_page(study: str, title: str, *content: object, here: str = "") -> web.
 def form(
     guard: ConsoleGuard, action: str, *fields: object, button: Html, kind: str | None = None
 ) -> Html:
-    """A form that carries this session's word; nothing where the console only shows.
+    """A form with this session's token; nothing in a read-only console.
 
     Of kind "drops", a file that is dropped on it is the file of its field; one of kind "line"
     stands in a line of text.
@@ -77,7 +77,7 @@ def button(words: str, *, kind: str | None = None, to: str | None = None) -> Htm
 def field(
     name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True, at: str = ""
 ) -> Html:
-    """A line to type, with its label; `at` is its id where a page has two of its name."""
+    """A text field with its label; `at` is its id if a page has two of its name."""
     place = at or name
     return joined(
         tag("label", title, for_=place),
@@ -96,7 +96,7 @@ def field(
 
 
 def choice(name: str, title: str, values: Iterable[str], *, hint: str = "", at: str = "") -> Html:
-    """One of several values, with its label; `at` is its id where a page has two of its name."""
+    """A choice with its label; `at` is its id if a page has two of its name."""
     place = at or name
     return joined(
         tag("label", title, for_=place),

@@ -1,4 +1,4 @@
-"""Where the console listens: at this machine alone, or for others with TLS and a passphrase."""
+"""The console's address: this machine only, or for others with TLS and a passphrase."""
 
 import ipaddress
 import ssl
@@ -16,7 +16,7 @@ _LARGEST = 2**16
 
 @dataclass(frozen=True)
 class ConsoleAddress:
-    """A host and a port; with `tls` others may call, under names that they were told."""
+    """A host and a port; with `tls` also for others, under these names."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -25,7 +25,7 @@ class ConsoleAddress:
 
 
 def check_loopback(host: str) -> str:
-    """Refuse to listen where others could reach us."""
+    """Refuse an address that others can reach."""
     try:
         fine = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -39,17 +39,17 @@ def check_loopback(host: str) -> str:
 
 
 def access_of(path: Path | None) -> Passphrase:
-    """The passphrase that lets others in; without one nobody is let in from elsewhere."""
+    """The passphrase for others; without one the console is for this machine only."""
     if path is None:
         raise InputError(
-            "--listen: expected --access-file FILE with it, found none",
+            "--listen: this option needs --access-file FILE",
             hints=("write a passphrase of your own into a file with mode 600, and name it",),
         )
     return Passphrase.from_file(path).chosen()
 
 
 def console_tls(home: Path) -> tuple[ssl.SSLContext, str]:
-    """TLS with a certificate of this console's own, and the fingerprint that browsers show."""
+    """TLS with this console's own certificate, and its fingerprint."""
     certificate, key = home / "console-certificate.pem", home / "console-key.pem"
     if not certificate.exists():
         made = make_certificate("sottovoce console", now=datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The console's page for the officer: what left, to whom, how often, what it reveals; checked."""
+"""The console's page for the data protection officer: what left, to whom, and what it reveals."""
 
 from collections import Counter
 from collections.abc import Iterator

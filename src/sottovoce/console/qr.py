@@ -1,15 +1,15 @@
-"""A line as a QR picture, to be read by a camera instead of copied."""
+"""An invitation as a QR code for a camera."""
 
 import segno
 
 from sottovoce.pictures.html import Html, tag
 
 _QUIET = 4
-"""Empty modules around the picture, without which cameras do not find it."""
+"""The empty margin that cameras need."""
 
 
 def qr_picture(line: str, *, title: str) -> Html:
-    """Black on white in dark pages, too: cameras expect it."""
+    """Black on white even on dark pages, because cameras expect it."""
     rows = [list(row) for row in segno.make(line, error="m", micro=False).matrix]
     side = len(rows) + 2 * _QUIET
     path = "".join(

@@ -1,4 +1,4 @@
-"""The console's pages and acts behind one loopback port."""
+"""The console's pages and actions behind one port."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ class ConsolePages:
     """The pages of one site; the coordinator's studies and those that it joined."""
 
     def __init__(self, work: ConsoleWork, guard: ConsoleGuard) -> None:
-        """Show `work.site` to whoever `guard` lets in."""
+        """Show `work.site` behind `guard`."""
         self.work = work
         self.guard = guard
         self._forms = FormHandlers(work, guard)
@@ -79,7 +79,7 @@ class ConsolePages:
     async def _show_mistakes(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """A mistake is a page with words and hints, never a stack trace."""
+        """Show a mistake as a page with hints, never as a stack trace."""
         try:
             return await handler(request)
         except SottovoceError as error:
@@ -120,7 +120,7 @@ class ConsolePages:
         return web.Response(text=style(), content_type="text/css")
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: a word whenever something changed."""
+        """Server-sent events: one message whenever something changed."""
         response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         )
@@ -133,7 +133,7 @@ class ConsolePages:
                     async with asyncio.timeout(5.0):
                         await queue.get()
                 except TimeoutError:
-                    pass  # other processes write to the disk, too: look every few seconds
+                    pass  # other processes write to the disk too: look every few seconds
                 await response.write(b"event: changed\ndata: \n\n")
         except (ConnectionError, asyncio.CancelledError):
             return response
@@ -141,7 +141,7 @@ class ConsolePages:
             self.work.unlisten(queue)
 
     async def index(self, _: web.Request) -> web.StreamResponse:
-        """Every study, and a place for an invitation."""
+        """All studies, and a form for an invitation."""
         site = self.work.site
         rows: list[tuple[object, ...]] = [
             (tag("a", study.name, href=f"/study/{study.study}"), "coordinator", badge(study.phase))
@@ -203,12 +203,12 @@ class ConsolePages:
             content = coordinator_sections(registry, self.guard, flows)
             return study_page(study, title, *content, here=here)
         if joined is None:
-            raise InputError(f"study: expected one of this site, found {study!r}")
+            raise InputError(f"study: this site has no study {study!r}")
         content = site_sections(joined, self.work.of(study), self.guard)
         return study_page(study, joined.invitation.title, *content, here=here)
 
     async def study_page(self, request: web.Request) -> web.StreamResponse:
-        """A page that only shows."""
+        """A read-only page."""
         study, asked = request.match_info["study"], STUDY_PAGES.get(request.match_info["page"])
         if asked is None:
             raise web.HTTPNotFound
@@ -278,7 +278,7 @@ async def run_console(
     told: Callable[[str], None],
     until: asyncio.Event,
 ) -> None:
-    """Serve until told to stop; `told` gets the link: one that opens once, or where to enter."""
+    """Serve until stopped; `told` gets the link."""
     runner = web.AppRunner(console.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     guard = console.guard

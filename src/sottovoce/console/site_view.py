@@ -1,4 +1,4 @@
-"""The console's page of a study for a site: what to decide first, then how it stands."""
+"""The console's page of a study for a site: decisions first, then its state."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _HELPS = "Others get labels only while enough sites are there to compute for the
 
 
 def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -> Iterator[Html]:
-    """Everything that a site sees of one study; what it must decide stands first."""
+    """Everything that a site sees of one study, decisions first."""
     seats = status(study.membership)
     phases = {seat.phase for seat in seats}
     yield lead(seats[0].phase, reason=seats[0].reason, attempt=seats[0].attempt)
@@ -124,7 +124,7 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
     ]
     shown = tag("input", type="hidden", name="letter", value=request.digest)
     return section(
-        "A message wants to leave",
+        "An outgoing message waits for your approval",
         table(("what", "value"), rows),
         form(guard, f"/study/{study.id}/let-go", shown, button=button("Let it go")),
         form(
@@ -182,9 +182,9 @@ def _moving(activity: Activity) -> Iterator[Html]:
 
 
 def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | None:
-    """How many labels a peer may still ask for; None where no budget counts, or no model is there.
+    """The labels that a peer may still ask for; None without a budget or a model.
 
-    Before the first query it is all of the budget.
+    Before the first query this is the whole budget.
     """
     if described is None or seat.phase != Phase.FINISHED:
         return None
@@ -274,7 +274,7 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
     measured |= {name: side.accuracy for name, side in sides.items() if side is not None}
     yield compared_html(measured)
     if last.joint is None:
-        yield tag("p", "The joint figures come once enough other sites evaluate, too.")
+        yield tag("p", "The joint figures come once enough other sites evaluate too.")
     if last.own is not None:
         yield evaluation_html(last.own, f"joint model, documents of this site, {moment(last.at)}")
     if last.joint is not None:
@@ -284,7 +284,7 @@ def _evaluations(study: JoinedStudy) -> Iterator[Html]:
 def _labelled(study: JoinedStudy) -> Html:
     """The files that this console labelled; nothing where there is none."""
     folder = study.folder / "labelled"
-    # One that is being written has a name with a dot before it.
+    # Unfinished files have a name that begins with a dot.
     files = sorted(folder.glob("[!.]*")) if folder.is_dir() else []
     links = (
         tag("li", tag("a", file.name, href=f"/study/{study.id}/labelled/{file.name}"))
@@ -297,7 +297,7 @@ def _card(study: JoinedStudy) -> Html:
     """The first page of the card, before anybody consented."""
     described = study.description
     if described is None:
-        return tag("p", "The study's text has not come yet.")
+        return tag("p", "The study's description has not arrived yet.")
     organisation = described.organisation(study.invitation.short_name).organisation
     agreed = kept_consent(study.folder)
     card = (

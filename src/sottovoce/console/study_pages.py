@@ -1,6 +1,6 @@
-"""The console's pages about one study that only show: another one is another object here.
+"""The console's read-only pages about one study; a new page is one more object here.
 
-A page is asked again whenever `/events` says that something changed, so it never keeps a state.
+A page is rendered again whenever `/events` reports a change, so it never keeps a state.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from sottovoce.pictures.html import Html
 
 @dataclass(frozen=True)
 class StudyPage:
-    """A page at /study/STUDY/NAME: its title, and what it shows of a study of this site."""
+    """A page at /study/STUDY/NAME: its title, and the function that makes its sections."""
 
     name: str
     title: str
@@ -33,6 +33,6 @@ STUDY_PAGES: dict[str, StudyPage] = {
 
 
 def links(study: str) -> tuple[tuple[str, str], ...]:
-    """The ways between the pages of one study."""
+    """The links between the pages of one study."""
     pages = ((f"/study/{study}/{page.name}", page.title) for page in STUDY_PAGES.values())
     return ((f"/study/{study}", "This study"), *pages)

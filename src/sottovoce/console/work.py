@@ -1,8 +1,7 @@
-"""What the console does for the person: each act is the same function that a command calls.
+"""The console's long work; each action is the same function that a command calls.
 
-Joining, evaluating and labelling take long, so they run as tasks beside the pages. What a person
-must decide waits until its form is sent: consent to the study's people, or, where each message
-is approved, one letter after the other.
+Joining, evaluating and labelling take long, so they run as tasks beside the pages. Decisions of a
+person wait for a form: consent to the roster, or approval of each letter.
 """
 
 import asyncio
@@ -37,7 +36,7 @@ _KEPT_LINES = 200
 
 @dataclass
 class Activity:
-    """What goes on in one study at this console."""
+    """The console's activity in one study."""
 
     task: asyncio.Task[Any] | None = None
     asking: asyncio.Task[Any] | None = None
@@ -57,13 +56,13 @@ class Activity:
 
     @property
     def asks(self) -> bool:
-        """Whether an evaluation or a query is under way."""
+        """Whether an evaluation or a query is running."""
         return self.asking is not None and not self.asking.done()
 
 
 @dataclass
 class _PageGate:
-    """Lets letters go one by one, as the person at the page decides."""
+    """Asks the person at the page about each letter."""
 
     activity: Activity
     changed: Callable[[], None]
@@ -71,7 +70,7 @@ class _PageGate:
     _turn: Lock = field(default_factory=Lock)
 
     def ask(self, request: Request) -> bool:
-        """What the person answers; called in a thread, which waits. Seats take turns."""
+        """The person's answer; called in a thread, which waits. Seats take turns."""
         with self._turn:
             if self.closed.is_set():
                 raise CancelledError
@@ -86,7 +85,7 @@ class _PageGate:
 
 
 class ConsoleWork:
-    """Everything that this console runs, by study."""
+    """All activities of this console, by study."""
 
     def __init__(self, site: Site) -> None:
         """For the studies of this site."""
@@ -97,18 +96,18 @@ class ConsoleWork:
         self._closed = Event()
 
     def of(self, study: str) -> Activity:
-        """What goes on in a study."""
+        """The activity in a study."""
         return self._activities.setdefault(study, Activity())
 
     def listen(self) -> "asyncio.Queue[None]":
-        """A queue in which every change is heard."""
+        """A queue that gets every change."""
         self._loop = asyncio.get_running_loop()
         queue: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
         self._listeners.add(queue)
         return queue
 
     def unlisten(self, queue: "asyncio.Queue[None]") -> None:
-        """Nobody listens there any longer."""
+        """Remove a queue."""
         self._listeners.discard(queue)
 
     def changed(self) -> None:
@@ -122,7 +121,7 @@ class ConsoleWork:
                 queue.put_nowait(None)
 
     def begin_join(self, study: JoinedStudy, fields: SourceChoice | None, *, each: bool) -> None:
-        """Take part, or go on; `each` lets a person decide about each message."""
+        """Take part or continue; with `each` a person approves each message."""
         described = _described(study)
         activity = self.of(study.id)
         known = fields or recall(self.site, study)
@@ -138,7 +137,7 @@ class ConsoleWork:
             on_event=self._heard(activity),
         )
         if activity.joins:
-            raise InputError(f"study {study.id}: this console takes part in it already")
+            raise InputError(f"study {study.id}: this console already takes part in it")
         activity.what, activity.error = "taking part", ""
         activity.expected = stage_bytes(described.rehearsed())
         following = join(study.membership, source, options=options)
@@ -148,7 +147,7 @@ class ConsoleWork:
         """Evaluate with the others; figures are kept as they come."""
         described, known = _described(study), recall(self.site, study)
         if known is None:
-            raise InputError(f"study {study.id}: expected documents that this site joined with")
+            raise InputError(f"study {study.id}: this site joined it without documents")
         options = AskOptions(parse_study, on_event=self._heard(self.of(study.id)))
 
         async def run() -> None:
@@ -225,12 +224,12 @@ class ConsoleWork:
         return on_event
 
     async def close(self) -> None:
-        """Stop what runs; it goes on when it is begun again."""
+        """Stop all activities; they continue when they are started again."""
         running = [(value.task, value.asking) for value in self._activities.values()]
         tasks = [task for both in running for task in both if task is not None]
         for task in tasks:
             task.cancel()
-        # A thread that waits for a person's word would keep the process from ending.
+        # A thread that waits for a person would keep the process from ending.
         self._closed.set()
         for activity in self._activities.values():
             if activity.letter is not None:
@@ -246,7 +245,7 @@ def _described(study: JoinedStudy) -> StudyDescription:
 
 
 def labelled_path(study: JoinedStudy, name: str) -> Path:
-    """Where a labelled file goes: below the study's own folder, under a name without folders."""
+    """The path of a labelled file: in the study's folder, under a safe name."""
     safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(name).name)[:80]
     folder = study.folder / "labelled"
     storage.make_folder(folder)

@@ -278,7 +278,7 @@ def _seen(demo: Demo) -> Iterator[SeenByParty]:
 
 
 def _exposed(notes: ClinicalNotes) -> str:
-    """What would have come back, had one site's rados been sent in the clear."""
+    """How much could be reconstructed if one site's rados were sent in the clear."""
     few = notes[:EXPOSED]
     labels = np.where([note.urgency == "urgent" for note in few], 1.0, -1.0)
     part = Part.of(word_counts([note.text for note in few]), labels)

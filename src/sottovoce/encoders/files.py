@@ -24,7 +24,7 @@ class EncoderFiles:
 
     @classmethod
     def below(cls, folder: Path) -> Self:
-        """The one encoder that lies in a folder or below it."""
+        """The only encoder in a folder or below it."""
         if not folder.is_dir():
             raise InputError(f"encoder {folder}: expected a folder, found none there")
         files = _listed(folder)

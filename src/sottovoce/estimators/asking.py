@@ -53,7 +53,7 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
         return self.model.classes_
 
     def __sklearn_clone__(self) -> Self:
-        """Itself: a study is not made anew by copying its settings."""
+        """Itself: copying the settings does not repeat a study."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

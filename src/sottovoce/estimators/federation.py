@@ -1,4 +1,4 @@
-"""Several owners of text at one table: a federation in memory, for notebooks and trials."""
+"""A federation in memory: several owners of text in one process, for notebooks and trials."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What peers bring to a federation in memory, in every form that a notebook has it in."""
+"""Reads the data of a federation's peers from the forms that notebooks use."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

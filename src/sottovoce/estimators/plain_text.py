@@ -35,7 +35,7 @@ NO_SECRET = DictionaryKey(b"sottovoce plain twin, no secrets")
 
 @dataclass(frozen=True)
 class PlainText:
-    """What whoever holds all the text would learn from it, by the plan of a study."""
+    """The plaintext model that a holder of all the text would learn, by the plan of a study."""
 
     plan: StudyPlan
     space: FeatureSpace

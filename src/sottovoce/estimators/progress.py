@@ -1,4 +1,4 @@
-"""How far `fit` is: a line in a terminal, a line of HTML in a notebook, nothing elsewhere."""
+"""The progress of `fit`: a line in a terminal or a notebook, nothing elsewhere."""
 
 import sys
 import time

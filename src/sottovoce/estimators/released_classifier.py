@@ -41,7 +41,7 @@ class ReleasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return True
 
     def __sklearn_clone__(self) -> Self:
-        """Itself: there is nothing to fit anew."""
+        """Itself: there is nothing to fit again."""
         return self
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:  # noqa: ARG002 - scikit-learn's contract

@@ -51,7 +51,7 @@ class SealedClassifier(SealedEstimator):
         that answers, else without: a `VerdictWarning` says so).
     key_bits : size of the Paillier key.
     min_documents : a class with fewer rows than this for each peer stops the study.
-    min_peers : the fewest peers with which the study goes on.
+    min_peers : the fewest peers with which the study continues.
     class_weight : None, "root" or "balanced": what rare classes count.
     query_budget : how many rows each peer may have labelled; None is two a column, and at
         least 512.
@@ -61,7 +61,7 @@ class SealedClassifier(SealedEstimator):
     remote : where peers hold different features of the same entities, what stands for those
         of others in a query: "normalised" (their mean edge vector), "zero" or "full" (they add
         their part, and learn which entity is asked about).
-    answering : the peers that add a remote part; all others unless told.
+    answering : the peers that add a remote part; by default all others.
     contribution : "exact" moments of a peer's rows, or "rados", those of a sample.
     rados : how many rados each peer (or its intermediary) samples, with contribution="rados".
     weights : "whole" (everybody holds the whole encrypted model), or, as in the paper, each peer

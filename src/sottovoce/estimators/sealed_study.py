@@ -353,7 +353,7 @@ def _both(first: OnStage, second: OnStage) -> OnStage:
 
 
 class _StageClock:
-    """How long each stage of a study took, from being told where it stands."""
+    """Measures the stages of a study from its progress events."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -107,7 +107,7 @@ class TextClassifier(SealedEstimator):
     entities : the types of entity that count, where the labelling looks at entities.
     key_bits : size of the Paillier key.
     min_documents : a word below this many documents of a peer does not leave it.
-    min_peers : the fewest peers with which the study goes on.
+    min_peers : the fewest peers with which the study continues.
     class_weight : what rare classes count: None (every row alike), "balanced" (all classes alike),
         "root" (half of the way); "auto" is "root" for documents and sentences.
     rare : what becomes of a class with too few documents: "leave out", "other" or "stop".

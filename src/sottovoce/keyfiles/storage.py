@@ -121,9 +121,9 @@ def overwrite(path: Path) -> None:
 
 
 def write_for_information(path: Path, data: bytes, *, synced: bool = True) -> bool:
-    """Write a file that only tells people how far things are; whether that worked.
+    """Write a file that only informs people; return whether that worked.
 
-    On a full disk, or where the file cannot be written, the work goes on without it.
+    On a full disk, or if the file cannot be written, the work continues without it.
     """
     try:
         write_whole(path, data, mode=SECRET_MODE, replace=True, synced=synced)
@@ -156,7 +156,7 @@ def set_aside(path: Path) -> Path:
                 return path.rename(aside)
             except OSError as error:
                 raise _cannot_write(aside, error) from None
-    raise KeyFileError(f"{path}: 999 old ones lie beside it already")
+    raise KeyFileError(f"{path}: there are already 999 old ones")
 
 
 def _check_file(path: Path, status: os.stat_result, *, limit: int) -> None:

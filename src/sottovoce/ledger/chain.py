@@ -98,7 +98,7 @@ class LedgerEnd(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What a person can write down: it stands for every line up to here."""
+        """A text to write down, which identifies every line up to here."""
         return f"{self.count}-{self.hash[:32]}"
 
 

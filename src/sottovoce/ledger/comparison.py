@@ -31,7 +31,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """How many letters stand in both ledgers alike, and where they differ."""
+    """The number of letters that both ledgers have, and their differences."""
 
     alike: int
     differences: tuple[Difference, ...]

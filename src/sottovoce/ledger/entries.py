@@ -82,7 +82,7 @@ class Entry:
 
 
 def disclosed_by(kind: str) -> Disclosure:
-    """What a message of this kind tells whom, in the words that stand beside it in the code."""
+    """What a message of this kind reveals to whom, from its disclosure."""
     try:
         return kind_of(kind).discloses
     except MalformedError:

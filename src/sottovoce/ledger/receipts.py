@@ -17,7 +17,7 @@ _SIGNED_RECEIPT = "ledger/receipt/v1"
 
 
 class Receipt(SignedLine, frozen=True, kw_only=True):
-    """A head as the coordinator was told it: whose, when, and the coordinator's signature.
+    """A ledger's head, whose it is, when it came, and the coordinator's signature.
 
     `public` is the seat's key, `by` the coordinator's; both stand in the study's roster. `head`
     is the seat's own signature, without which a coordinator could make lines up.

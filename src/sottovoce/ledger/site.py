@@ -1,4 +1,4 @@
-"""The ledger of one seat on its disk: append-only, every line there before anything goes on."""
+"""The ledger of one seat on its disk: append-only, each line written before its letter leaves."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +84,7 @@ class SiteLedger:
             return len(new)
 
     def has(self, entry: Entry) -> bool:
-        """Whether the line of this letter stands there already."""
+        """Whether the ledger already has the line of this letter."""
         with self._lock:
             return self._known(entry)
 
@@ -170,7 +170,7 @@ class SiteLedger:
             self._write_head()
 
     def _check_head(self) -> None:
-        """A head that is ahead of the lines: the end was cut off, nothing goes on from there."""
+        """Refuse a ledger with fewer lines than its head: lines were removed at the end."""
         head = read_signed(Head, os.pread(self._head, 4096, 0))
         if head is not None and head.count > self._end.count:
             raise LedgerError(
@@ -205,7 +205,7 @@ class SiteLedger:
 
 
 def read_ledger(path: Path) -> Iterator[LedgerLine]:
-    """The lines of a ledger as they stand; `LedgerError` at the first that is none."""
+    """The lines of a ledger, unverified; `LedgerError` at the first malformed one."""
     for number, data in enumerate(read_lines(path), 1):
         line = read_signed(LedgerLine, data)
         if line is None:

@@ -142,9 +142,9 @@ def _place(problem: str, data: bytes, end: LedgerEnd, lines: list[bytes]) -> str
     line = read_signed(LedgerLine, data)
     assert line is not None
     if line.line < here:
-        return f"line {line.line} stands there again, as line {here}"
+        return f"line {line.line} appears again, as line {here}"
     if any(other is not None and other.line == here for other in _parsed(lines[end.count :])):
-        return f"line {line.line} stands where line {here} should: the order was changed"
+        return f"found line {line.line} in place of line {here}: the order was changed"
     missing = f"line {here} is" if line.line == here + 1 else f"lines {here} to {line.line - 1} are"
     return f"{missing} missing: line {line.line} follows line {end.count}"
 
@@ -161,6 +161,6 @@ def _compare(path: Path, witness: LedgerWitnessed, hashes: list[str]) -> None:
         )
     if witness.count and not hashes[witness.count - 1].startswith(witness.hash):
         raise LedgerError(
-            f"{path}: line {witness.count} is not the one that {witness.name} says: "
-            "the ledger was written anew"
+            f"{path}: line {witness.count} differs from the one in {witness.name}: the ledger "
+            f"was rewritten"
         )

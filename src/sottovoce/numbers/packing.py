@@ -100,7 +100,7 @@ class Slots:
         return _join(digits, self.width)
 
     def unpack(self, plaintext: int, count: int | None = None) -> list[int]:
-        """The values of the lowest `count` slots (all of them unless told); the rest must be empty.
+        """The values of the lowest `count` slots (by default all of them); the rest must be empty.
 
         The plaintext is a signed integer, centred already: −N/2 < plaintext < N/2.
         """

@@ -29,7 +29,7 @@ A = TypeVar("A", bound=Message)
 
 @dataclass(frozen=True)
 class Send:
-    """Send a message; goes on at once, with None."""
+    """Send a message; the program continues at once, with None."""
 
     to: str
     message: Message
@@ -37,7 +37,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Receive:
-    """Wait for the next message of `sender`, which must be of one of `kinds`; comes back with it.
+    """Wait for the next message of `sender`, which must be of one of `kinds`; returns it.
 
     Raises `ViolationError` in the program for anything else, and `AbsenceError`
     when the sender has left. `steps_left` is for whoever watches (`ahead`).
@@ -50,7 +50,7 @@ class Receive:
 
 @dataclass(frozen=True)
 class Ask:
-    """Send a question and wait for its answer; comes back with the answer."""
+    """Send a question and wait for its answer; returns the answer."""
 
     to: str
     question: Question[Any]
@@ -58,7 +58,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Gather:
-    """Wait for one message of `kind` from each of `senders`; comes back with those that came.
+    """Wait for one message of `kind` from each of `senders`; returns those that came.
 
     There is no clock in here: the runner of the program says when the time is up
     (`Seat.expire`). The result maps each sender that made it to its message, in

@@ -55,7 +55,7 @@ class Pins:
 
     @classmethod
     def of(cls, *identities: Identity) -> Self:
-        """The pins of identities that are at hand."""
+        """The pins of these identities."""
         return cls({identity.name: identity.public for identity in identities})
 
     def check(self, name: str, signature: bytes, purpose: str, *parts: bytes) -> None:

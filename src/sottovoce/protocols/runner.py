@@ -46,7 +46,7 @@ class Conversation:
     Packets are delivered first come, first served. When none is under way, the
     parties that crashed are declared gone; then the first party (in the order
     given) that still gathers is told that its time is up; and if nobody gathers,
-    nobody can go on, which is an `AbsenceError` that says who waits for what.
+    no program can continue, which is an `AbsenceError` that says who waits for what.
     `gone` are the parties that crashed, `failed` is whose program raised an error.
     """
 
@@ -125,7 +125,7 @@ class Conversation:
             self._under_way.extend(self._meddler.carry(packet))
 
     def _nudge(self) -> bool:
-        """Nobody has anything under way: declare who is gone, or whose time is up."""
+        """No packet is on its way: report a party that left, or end a gather."""
         held = list(self._meddler.silent())
         if held:
             self._under_way.extend(held)
@@ -143,7 +143,7 @@ class Conversation:
                 self._step(name, seat.expire)
                 return True
         stuck = "; ".join(f"{name} {seat.describe()}" for name, seat in unfinished.items())
-        raise AbsenceError(f"nobody can go on: {stuck}")
+        raise AbsenceError(f"no program can continue: {stuck}")
 
     def _watched(self, name: str, program: Party[Any]) -> Party[Any]:
         """The program, which the meddler may stop before any of its actions."""
@@ -178,5 +178,5 @@ def converse(
     codec: Codec | None = None,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """Run all programs at one table and return what came of it."""
+    """Run all programs together and return their outcome."""
     return Conversation(programs, session=session, codec=codec, meddler=meddler).run()

@@ -1,4 +1,4 @@
-"""A seat at the table: one party's program, its inbox, and the order of what it is sent.
+"""Runs one party's program: its inbox, and the order of its messages.
 
 The same seat serves the in-memory runner, the network and the fault simulator:
 they hand it packets, tell it who left and when the time for gathering is up,
@@ -61,7 +61,7 @@ class _Line:
 
 @dataclass(frozen=True, repr=False)
 class _Next:
-    """What a program goes on with: a value, or an error that is raised where it waits."""
+    """The input of a waiting program: a value, or an error to raise."""
 
     value: Any = None
     error: TheirError | None = None
@@ -118,7 +118,7 @@ class Seat(Generic[R]):
         return packets
 
     def deliver(self, sender: str, data: bytes) -> None:
-        """Take in a packet's bytes from `sender`, and let the program go on if it waited for it."""
+        """Take a packet's bytes from `sender`, and continue the program if it waited for them."""
         try:
             self._line_from(sender)
             packet = self._codec.decode(data, Packet)
@@ -140,7 +140,7 @@ class Seat(Generic[R]):
             self._go(self._ready())
 
     def refuse(self, error: TheirError) -> None:
-        """Raise the error inside the program, which may know how to go on without the party."""
+        """Raise the error inside the program, which may be able to continue without the party."""
         if self.waiting is None:
             raise error
         self._go(_Next(error=error))
@@ -154,13 +154,13 @@ class Seat(Generic[R]):
         return known and self._fingerprints.of(packet.body) == line.digests[packet.number]
 
     def expire(self) -> None:
-        """The time for gathering is up: the program goes on with what came."""
+        """The time for gathering is over: the program continues with what came."""
         if not isinstance(self.waiting, Gather):
             raise MisuseError(f"{self.name}: expected a program that gathers, {self.describe()}")
         self._go(_Next(self._close(self.waiting)))
 
     def leave(self, partner: str) -> None:
-        """`partner` is gone for good: nobody waits for it, or hears it, any longer."""
+        """`partner` has left for good; its messages are no longer awaited or accepted."""
         self._lines[partner].left = True
         self._go(self._ready())
 
@@ -262,7 +262,7 @@ class Seat(Generic[R]):
             line.missed.remove(type(line.waiting.popleft().message))
 
     def _ready(self) -> "_Next | None":
-        """What the program can go on with, if what it waits for is there (or never will be)."""
+        """The input with which the program can continue, if it is here or will never come."""
         match self.waiting:
             case Receive():
                 return self._received(self.waiting)

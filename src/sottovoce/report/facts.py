@@ -1,4 +1,4 @@
-"""What a report tells: the facts that a coordinator, a site or a fitted classifier has at hand."""
+"""The facts of a report: what a coordinator, a site or a fitted classifier knows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -137,7 +137,7 @@ def _ledgers(facts: ReportFacts) -> Iterator[Html]:
         )
     else:
         yield tag(
-            "p", "No ledger lies here: in memory nothing leaves, and a coordinator keeps none."
+            "p", "There is no ledger: in memory nothing leaves, and a coordinator keeps none."
         )
     if facts.card.keyed:
         said = "Fingerprint that consent signed: "

@@ -57,7 +57,7 @@ def dpia(facts: ReportFacts) -> Iterator[Html]:
     yield tag("ul", *(tag("li", risk) for risk in _risks(study)))
     yield tag("h3", "Measures")
     yield tag("ul", *(tag("li", measure) for measure in _measures(study)))
-    yield tag("p", "What is not covered stands in SECURITY.md. Sottovoce has not been audited.")
+    yield tag("p", "SECURITY.md says what is not covered. Sottovoce has not been audited.")
 
 
 def _processing(study: Study) -> Iterator[str]:

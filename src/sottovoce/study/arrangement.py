@@ -66,8 +66,8 @@ class Arrangement:
     """Who holds which columns, what stands for those of others, and what a peer is sent.
 
     `shared` columns stand at every peer, and their values (which the plan lists) with the
-    classes enumerate the blocks. `answering` are the peers that add a remote part, all others
-    unless told.
+    classes enumerate the blocks. `answering` are the peers that add a remote part, by default all
+    others.
     """
 
     partition: Partition = Partition.DOCUMENTS

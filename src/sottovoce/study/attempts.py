@@ -64,7 +64,7 @@ class Attempt:
 
     @classmethod
     def first(cls, study: "Study", stage: Stage, *, peers: Collection[str] | None = None) -> Self:
-        """The first attempt at a stage, with these peers (everybody, unless told)."""
+        """The first attempt at a stage, with these peers (by default everybody)."""
         roster = study.roster.peers
         chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         attempt = cls(stage, 1, chosen)
@@ -171,13 +171,13 @@ def check_roles(study: "Study", missing: Collection[str]) -> None:
     ):
         if seat is not None and seat in missing:
             raise AbsenceError(
-                f"study {study.plan.name!r} cannot go on without its {role}", party=seat
+                f"study {study.plan.name!r} cannot continue without its {role}", party=seat
             )
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a study ended early, as everybody is told: where, what kind of failure, and whose.
+    """Why a study ended early: in which stage, what kind of failure, and by whom.
 
     It holds nothing that was in a document or a message: an error's own words stay at the
     seat where it was raised.
@@ -190,12 +190,12 @@ class Stop:
 
     @classmethod
     def of(cls, attempt: Attempt, error: SottovoceError, *, seat: str) -> Self:
-        """What is told of an error at one seat; blamed is who caused it, where that is known."""
+        """The stop after an error at one seat; `blamed` caused it, if that is known."""
         party = error.party if isinstance(error, TheirError) and error.party else seat
         return cls(attempt.stage, attempt.number, type(error).__name__, party)
 
     def error(self) -> StoppedError:
-        """What every seat says that was told so."""
+        """The error that every other seat raises."""
         reason = _REASONS.get(self.kind, "something failed there")
         return StoppedError(
             f"the study was stopped in its {self.stage} (attempt {self.attempt}): {reason}",
@@ -204,7 +204,7 @@ class Stop:
 
 
 _REASONS = {
-    "AbsenceError": "it left, or too few are left to go on",
+    "AbsenceError": "it left, or too few are left to continue",
     "MalformedError": "what it sent could not be read",
     "ViolationError": "what it sent or did was not as agreed",
     "InputError": "its documents or settings cannot be used",

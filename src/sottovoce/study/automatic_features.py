@@ -1,4 +1,4 @@
-"""What `features = "auto"` stands for: how wide the blocks of a row are, by public rules.
+"""The widths of a row's blocks for `features = "auto"`, by public rules.
 
 The rules were measured on corpora (docs/accuracy.md). They ask for nothing but numbers that a plan
 has, or that whoever plans knows: how many classes there are, and about how many documents.

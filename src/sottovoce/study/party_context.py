@@ -19,7 +19,7 @@ _NOBODY = " "
 
 @dataclass(frozen=True)
 class PartyContext:
-    """One party's own things; its books outlive every conversation of the study.
+    """One party's keys, entropy and records; the records outlive every conversation of the study.
 
     `shown` stands for what it was shown, once it was: the dictionary, and for contributions the
     point that rows are measured from. Sums over peers are bound to it.
@@ -38,7 +38,7 @@ class PartyContext:
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "PartyContext":
-        """A party with empty books and a new box key."""
+        """A party with empty records and a new box key."""
         attempt = Attempt.first(study, Stage.AGREEMENT)
         return cls(study, identity, entropy, X25519Key.draw(entropy), attempt)
 

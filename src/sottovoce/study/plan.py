@@ -1,4 +1,4 @@
-"""What a study does, in public numbers and words that everybody agrees on beforehand."""
+"""The plan of a study: public settings on which everybody agrees before it begins."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -85,7 +85,7 @@ class StudyPlan:
     `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
     joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
     (the paper's Γ). `query_budget` is how many rows a peer may have labelled in all, by queries,
-    evaluations and penalties that are tried (`default_budget` unless told), padded batches counted
+    evaluations and penalties that are tried (by default `default_budget`), padded batches counted
     whole. `held_out` is
     the share of documents kept for evaluation, `held_back` the share of the rest with which one
     of several penalties is chosen. `rare` says what becomes of a class that has fewer documents
@@ -95,7 +95,7 @@ class StudyPlan:
     of two classes that exclude each other, else one a class) the threshold above which it
     speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
     sampled `rados` of every peer instead of exact ones. In engine `quorum`
-    `threshold` is how many members may pool (the largest minority unless told). `labels_on` says
+    `threshold` is how many members may pool (by default the largest minority). `labels_on` says
     whether labels are found on shares of the model or on a ciphertext of it, `centre` from where
     rows of text are measured.
     """
@@ -166,7 +166,7 @@ class StudyPlan:
 
     @property
     def level(self) -> Level:
-        """What one row stands for: a document, a sentence or a token."""
+        """The unit of a row: a document, a sentence or a token."""
         return self.reading.level
 
     @property
@@ -233,7 +233,7 @@ class StudyPlan:
 
     @property
     def falls_back(self) -> bool:
-        """Whether a query goes on without a dealer that does not answer."""
+        """Whether a query continues without a dealer that does not answer."""
         return self.verdict is Verdict.AUTO and self.release.opens is not Opens.SCORES
 
     @property

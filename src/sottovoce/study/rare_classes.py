@@ -24,7 +24,7 @@ OTHER = "other"
 
 
 def is_tolerant(plan: StudyPlan) -> bool:
-    """Whether the study goes on without a class that has too few documents."""
+    """Whether the study continues without a class that has too few documents."""
     by_label = plan.labelled.scheme is Scheme.LABEL
     kept = plan.labels.exclusive and not plan.arrangement.by_features
     return plan.rare is not Rare.STOP and by_label and kept

@@ -32,7 +32,7 @@ class Rehearsed:
     rare: Mapping[str, int]
 
     def told(self, plan: StudyPlan) -> Iterator[str]:
-        """The numbers in sentences."""
+        """The numbers as sentences."""
         yield f"{self.documents:,} documents to train with"
         for name, count in self.rare.items():
             becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
@@ -73,7 +73,7 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
 
 
 def _check_minimum(study: Study, name: str, counts: Counts) -> None:
-    """A class that a peer has must reach the minimum; that others have it is enough, too.
+    """Check that every class of a peer reaches the minimum.
 
     Where labels do not exclude each other a rare one is no document less, and sums decide.
     """

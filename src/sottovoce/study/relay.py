@@ -49,7 +49,7 @@ class Relay:
     agreement: Agreement | None = None
 
     def seals(self, packet: Packet | Letter) -> bool:
-        """Whether this is none of the coordinator's business."""
+        """Whether this is sealed against the coordinator."""
         return self.party.study.roster.coordinator not in {packet.sender, packet.recipient}
 
     def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:

@@ -355,7 +355,7 @@ def draw_roster(
     Evaluator and dealer are organisations of their own unless `evaluator_at` or `dealer_at`
     names the organisation that runs them. `intermediaries` says for a peer which organisation
     runs its intermediary. `members` are the peers whose organisations compute where nobody
-    evaluates (the first nine unless told), `answerers` those who look up entities for others.
+    evaluates (by default the first nine), `answerers` those who look up entities for others.
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
     if with_evaluator:

@@ -8,7 +8,7 @@ from sottovoce.errors import InputError
 
 
 def whole(value: Any, name: str) -> int:
-    """A whole number as Python's own: one way of writing, whoever computed it."""
+    """The number as a Python int, so that it has one encoding."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise _other(name, "a whole number", value)
     return int(value)

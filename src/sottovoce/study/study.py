@@ -232,7 +232,7 @@ class Study:
         return seat in members and len(members) > self.quorum.needed
 
     def may_leave(self, seats: Collection[str]) -> bool:
-        """Whether others can go on without these seats, as far as their roles tell."""
+        """Whether the roles of these seats let the others continue without them."""
         return set(seats) <= {*self.roster.peers, *self.roster.members}
 
     def whole_organisations(self, seats: Collection[str]) -> tuple[str, ...]:
@@ -403,7 +403,7 @@ class Study:
 
     @property
     def fewest_peers(self) -> int:
-        """With how many peers it goes on; where each holds other features, none can be missing."""
+        """The fewest peers; in partition `features` none can be missing."""
         everybody = self.plan.arrangement.by_features or self.outsourced
         return len(self.roster.peers) if everybody else self.plan.min_peers
 

@@ -87,7 +87,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class CountLayout:
-    """How counts lie in the one vector that a blind sum adds up.
+    """The layout of counts in the one vector that a blind sum adds up.
 
     Only what the choice needs is in it: no totals where classes are exclusive
     (they are the sum of the classes), and no numbers of peers.

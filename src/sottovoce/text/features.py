@@ -1,7 +1,7 @@
 """From documents to sparse rows of features: unit length to learn from, integers to score with.
 
 A row is tf·idf over the dictionary's features and the tail (tf capped, idf rounded
-to 0.5), scaled to unit length unless told otherwise, then encoder and kernel columns
+to 0.5), by default scaled to unit length, then encoder and kernel columns
 (blocks.py), the further columns, and a bias. Scoring encrypted models multiplies whole numbers
 only, so the same row exists as integers:
 

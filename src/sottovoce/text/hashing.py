@@ -48,7 +48,7 @@ class DictionaryKey:
         keyed = hashlib.blake2b(digest_size=8, key=self.secret, person=purpose)
 
         def identify(text: str) -> int:
-            # Copying a keyed state is cheaper than keying one anew.
+            # Copying a keyed state is cheaper than making a new one.
             state = keyed.copy()
             state.update(text.encode("utf-8", "surrogatepass"))
             return int.from_bytes(state.digest(), "little")

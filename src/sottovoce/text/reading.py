@@ -14,7 +14,7 @@ from sottovoce.text.windows import Window
 
 
 class Level(StrEnum):
-    """What one row stands for."""
+    """The unit of a row."""
 
     DOCUMENT = "document"
     SENTENCE = "sentence"

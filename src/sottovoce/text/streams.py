@@ -1,4 +1,4 @@
-"""Documents that are read anew for every pass, because there are too many of them to keep.
+"""Documents that are read again for every pass, because there are too many to keep.
 
 A list of documents and a stream of them are used alike: `refined` gives the part of either that
 a split or a rule leaves, a list for a list and a stream for a stream. A stream remembers which of
@@ -22,7 +22,7 @@ class DocumentStream(Sequence[Document]):
     def __init__(
         self, read: Callable[[], Iterator[Document]], *, length: int | None = None
     ) -> None:
-        """Read with this function; how many there are is counted on the first pass unless told."""
+        """Read with this function; without `count` the first pass counts them."""
         self._read = read
         self._length = length
 

@@ -1,6 +1,6 @@
 """Text from outside: what may stand in a study, what may become a path, how the rest is shown.
 
-A character that repaints a terminal or changes the order of what stands beside it could make a
+A control character, or one that changes the direction of text, could make a
 screen say what nobody wrote. So plans, rosters, invitations and messages hold printable characters
 only, and whatever else reaches a screen is shown escaped.
 """

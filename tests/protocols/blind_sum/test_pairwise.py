@@ -720,5 +720,5 @@ def test_a_lost_request_stops_the_round_by_name() -> None:
     refused(
         dropping(from_to(UnmaskRequest, "coordinator", "bob")),
         "",
-        "nobody can go on: bob waits for UnmaskRequest from 'coordinator'",
+        "no program can continue: bob waits for UnmaskRequest from 'coordinator'",
     )

@@ -42,7 +42,7 @@ def test_material_is_drawn_once() -> None:
         MisuseError, match=r"'first/matrix/0' of study 'flu'.*used already"
     ) as error:
         material.stream("matrix")
-    assert "dealt anew" in error.value.hints[0]
+    assert "dealt again" in error.value.hints[0]
 
 
 def test_a_second_material_of_the_same_party_and_context_is_no_way_around_the_ledger() -> None:

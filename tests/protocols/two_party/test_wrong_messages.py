@@ -106,7 +106,7 @@ def test_a_lost_message_stops_it_and_a_repeated_one_changes_nothing(block: Block
     honest = talk(block)
     for view in honest.views.values():
         first = the_one(view.received[0].sender, 0)
-        with pytest.raises(AbsenceError, match=r"nobody can go on: .* waits for"):
+        with pytest.raises(AbsenceError, match=r"no program can continue: .* waits for"):
             talk(block, Change(first, lambda packet: ()))
         again = talk(block, Change(first, lambda packet: (packet, packet)))
         expected = block.found(block.key, honest.results[EVALUATOR])

@@ -17,7 +17,7 @@ _SAYS = """\
 # Synthetic clinical notes
 
 The notes in this folder are made up by `sottovoce notes`: put together by rule and chance from
-invented sentences. No patient, no visit and no hospital stands behind any of them, and no
+invented sentences. They describe no real patient, visit or hospital, and no
 figure measured on them says anything about medicine.
 """
 

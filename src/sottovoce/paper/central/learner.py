@@ -172,7 +172,7 @@ def table(
     entropy: Entropy,
     meddler: Meddler | None = None,
 ) -> Conversation:
-    """All parties at one table, with identities made up on the spot."""
+    """The programs of all parties, with new identities."""
     cast = terms.cast
     missing = [name for name in cast.peers if name not in moments]
     if missing or len(moments) != len(cast.peers):

@@ -318,7 +318,7 @@ def table(
     meddler: Meddler | None = None,
     books: Mapping[str, RoundBook] | None = None,
 ) -> Conversation:
-    """All parties of a round at one table, with identities made up on the spot."""
+    """The programs of all parties of a round, with new identities."""
     members = members_of(plan.this, entropy)
     kept = books or {name: RoundBook() for name in members}
     programs: dict[str, Party[Any]] = {

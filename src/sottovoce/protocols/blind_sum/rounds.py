@@ -79,7 +79,7 @@ class Round:
 
     @property
     def needed(self) -> int:
-        """The fewest peers with which the round may go on."""
+        """The fewest peers with which the round may continue."""
         return max(self.majority, self.fewest)
 
     @property
@@ -140,7 +140,7 @@ class RoundBook:
 
     @classmethod
     def written(cls, spent: Mapping[tuple[str, str], OpenedSum]) -> "RoundBook":
-        """The book of a party that starts again, from what it wrote down.
+        """The record of a restarted party, from what it wrote down.
 
         The attempt that spent a round may say so once more, over the same peers: its program
         is run again, and sends nothing new. Any other is refused.

@@ -153,7 +153,7 @@ class CheckedPart:
 def check_weights(
     member: QuorumMember, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
 ) -> Party[None]:
-    """At a member: go on if every peer's moments can be those of its rows, else raise."""
+    """At a member: raise unless every peer's moments can be those of its rows."""
     quorum, peers = member.quorum, tuple(parts)
     before = np.stack([part.before for part in parts.values()], axis=1)
     fields = Base(len(before))

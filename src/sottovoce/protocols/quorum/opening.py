@@ -95,7 +95,7 @@ class Opener:
         self.present = list(self.quorum.members)
 
     def open(self, opening: Opening) -> Party[Planes]:
-        """Open the next value and tell the members; comes back with it."""
+        """Open the next value, tell the members, and return it."""
         value = yield from self.take(opening)
         for name in self.present:
             yield Send(name, OpenedValues(wire.Residues.of(value)))

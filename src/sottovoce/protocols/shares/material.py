@@ -71,7 +71,7 @@ class Ledger:
 
     @property
     def spent(self) -> frozenset[bytes]:
-        """What must be kept to go on after a restart."""
+        """What must be kept for a restart."""
         return frozenset(self._spent)
 
     def spend(self, context: Context, purpose: str) -> None:
@@ -82,7 +82,7 @@ class Ledger:
         if entry in self._spent:
             raise MisuseError(
                 f"one-time material: {purpose!r} of {context} was used already",
-                hints=("raise the attempt, and have everything dealt anew",),
+                hints=("raise the attempt, and have everything dealt again",),
             )
         self._spent.add(entry)
 

@@ -72,7 +72,7 @@ def is_small(whole: Encrypted, limit: float, *, masking: Masking, entropy: Entro
 def residual_is_small(
     solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
 ) -> Party[bool]:
-    """Whether ‖b − A·θ‖ is at most the tolerance, which the plan gives unless told."""
+    """Whether ‖b − A·θ‖ is at most the tolerance, by default the plan's."""
     aim = residual_tolerance(plan) if tolerance is None else tolerance
     limit = aim / 2.0**plan.shift  # the solve reads A and b as so much smaller
     return (yield from is_small(solved.residual, limit, masking=plan.masking, entropy=entropy))

@@ -21,9 +21,9 @@ from sottovoce.wire.printable import markdown
 
 WIDTH = 80
 LONGEST = 60
-# So many names or groups are told one by one; more are counted.
+# So many names or groups are listed; more are counted.
 _FEW = 4
-# Texts that people wrote are cut, so that the page stays a page; they stand whole below.
+# People's own texts are shortened on this page; the details have them in full.
 _NAME_LENGTHS = (40, 28, 18)
 
 

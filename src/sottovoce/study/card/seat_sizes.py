@@ -1,4 +1,4 @@
-"""How many bytes pass through the evaluator's and the dealer's seats, as far as the plan tells.
+"""The bytes that the evaluator's and the dealer's seats send and receive, by the plan.
 
 How many steps a solve takes follows from the joint moments, which nobody knows beforehand; what
 each step sends does not.

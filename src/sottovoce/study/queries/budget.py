@@ -17,7 +17,7 @@ from sottovoce.protocols.conversation import Party, Receive, Send
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.study import Study
 
-# The asker is told when less than this share of its budget is left.
+# Below this share of its budget the asker gets a warning.
 _NEAR_THE_END = 0.1
 
 
@@ -97,11 +97,11 @@ class QueryBook:
         return True
 
     def told(self, asker: str) -> None:
-        """The labels of a peer's last query are told: it stays counted, whatever comes."""
+        """Note that the labels of a peer's last query were told; it stays counted."""
         self._untold.pop(asker, None)
 
     def give_back(self, asker: str) -> None:
-        """Take back what was counted for a peer's query that ended before it told anything."""
+        """Undo the charge of a peer's query that ended before it told anything."""
         request = self._untold.pop(asker, None)
         if request is None:
             return

@@ -179,7 +179,7 @@ def ask(
 
     `truth` (rows × scores) says which rows are of which class, where an evaluation counts
     them at the plan's thresholds; `remote` brings the part of the scores that others hold.
-    `verdict` is how the labels are found, as the plan says unless told.
+    `verdict` is how the labels are found, by default as the plan says.
     """
     study, plan = party.study, model.scores
     count, found_by = int(rows.shape[0]), study.verdict_for(party.name, verdict)
@@ -323,7 +323,7 @@ def answer(
                 helped = _answer_dealt if dealt else _answer_undealt
                 counted = yield from helped(party, trained, request, share, asker=asker)
     except (SottovoceError, GeneratorExit):
-        # It ended here or (the program is closed) at another seat, before anything was told.
+        # It ended here or at another seat (then the program is closed) before anything was told.
         book.give_back(asker)
         raise
     # The message that tells the labels leaves in the step in which it returns.
@@ -418,9 +418,9 @@ def deal_for(party: PartyContext, told: DealRequest) -> Party[None]:
 
 
 def goes_on_without(study: Study, asker: str, missing: str) -> bool:
-    """At the asker: whether its query, which `missing` keeps waiting, begins anew without it.
+    """At the asker: whether a query begins again without the `missing` dealer.
 
-    Whoever asks again must say so.
+    The caller must say so to the asker.
     """
     if not study.plan.falls_back or study.verdict_for(asker) is not Verdict.FSS:
         return False

@@ -109,7 +109,7 @@ def evaluate_peer(
 
 
 def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation:
-    """What a peer was sent; `ViolationError` if it is no table of this study."""
+    """The table that a peer was sent; `ViolationError` if it does not fit this study."""
     labels = study.plan.labels
     shapes = (message.counts.shape, message.left_out.shape)
     if shapes != (this.shape, this.shape):
@@ -238,7 +238,7 @@ def _name_of(number: int) -> str:
 
 @dataclass(frozen=True)
 class HeldEvaluations:
-    """What a party's book of opened sums knows of this study's evaluations.
+    """This study's evaluations in a party's record of opened sums.
 
     `numbers` are those of which a sum was opened, so that they are not held again. `peers` are
     those of the first, None before it. Every evaluation of a study is over the same peers: the
@@ -250,7 +250,7 @@ class HeldEvaluations:
 
     @classmethod
     def of(cls, study: Study, book: RoundBook) -> "HeldEvaluations":
-        """What a book knows."""
+        """Read them from a record of opened sums."""
         digest = study.digest.hex()
         numbers = (
             number
@@ -352,7 +352,7 @@ def add_counts(
     tables: Sequence[Words],
 ) -> Party[Summed | None]:
     """At a peer: whether it has enough documents, then its tables; None if it came too late."""
-    # Beyond what is enough a peer's number of documents is nobody's business.
+    # A larger number of a peer's documents is not disclosed.
     size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
     if party.study.engine is Engine.QUORUM:
         return (yield from _add_shared(party, this, peers, size=size, tables=tables))

@@ -28,7 +28,7 @@ class KeptEvaluation:
     joint: Evaluation | None = None
 
     def encode(self) -> bytes:
-        """As it lies on disk."""
+        """The bytes on disk."""
         content = {
             "version": _VERSION,
             "at": self.at,

@@ -54,7 +54,7 @@ def dealt_by(study: Study, asker: str) -> Iterator[None]:
         if error.party != dealer:
             raise
         raise AbsenceError(
-            f"{error.message}; every query is dealt anew, and this one was not answered",
+            f"{error.message}; a new query is dealt again; this one was not answered",
             party=dealer,
             hints=(
                 f"ask again when {dealer!r} is back: this query was not counted",

@@ -8,7 +8,7 @@
       │   the sums of the evaluation (evaluation.py): only if they may be opened …
       │                               │◀──────────── TallyShare ───────────│
 
-Everything is counted before anything is opened: what fails until then is begun anew, with other
+Everything is counted before anything is opened: a failure before that begins again, with other
 masks. Who learns what: C and the members learn how many held-out rows each peer has, rounded up,
 which they know from its query; C learns the totals over all peers. Assuming that at most t members
 pool, with or without C; the peers' organisations may be among them.
@@ -49,7 +49,7 @@ from sottovoce.text.features import NORM_PARTS
 _COUNTED = "study/counted by members/v1"
 # The rounds of one-time material of these counts; those of sums, checks and solves are lower.
 _TALLY_ROUND = 2**22
-# Every attempt opens masked values anew: no more of them than the masks are made for.
+# Every attempt opens new masked values; the masks are made for so many attempts.
 MOST_TALLIES = 64
 
 

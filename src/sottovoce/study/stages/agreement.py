@@ -67,7 +67,7 @@ class AgreedStudy(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Agreement:
-    """What stands after everybody agreed: the study's key, everybody's box key, and the proof."""
+    """The result of the agreement: the study's key, everybody's box key, and the proof."""
 
     key: PublicKey | None
     boxes: Mapping[str, bytes]

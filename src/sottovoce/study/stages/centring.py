@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 # Ends of spectra travel in units of 1/256, shares of the lower one in units of 1/1024.
 END_PARTS = 256
 WHOLE = 1024
-# The joint mean is told in units of 1/128.
+# The joint mean is published in units of 1/128.
 MEAN_PARTS = 128
 # Of words the point is not longer than this.
 _LONGEST = 0.5

@@ -131,7 +131,7 @@ def told_end(study: Study, own: Own) -> int:
 def contribute_encrypted(
     party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
-    """At a peer: its moments under K and under masks; encrypted models come back."""
+    """At a peer: send its moments under K and under masks, and get encrypted models."""
     study, key = party.study, agreement.paillier_key
     own = yield from _own(party, prepared, training)
     end = np.array([told_end(study, own)], np.uint64)

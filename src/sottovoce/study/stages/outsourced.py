@@ -193,7 +193,7 @@ def _slots(numbers: EncryptedNumbers, key: PublicKey) -> Slots:
 
 
 def _shown(study: Study, totals: Totals) -> Totals:
-    """What the evaluator is told of the totals: of the classes nothing, unless they weigh."""
+    """The totals for the evaluator: without classes, unless they have weights."""
     if study.plan.class_weight is not None:
         return totals
     return replace(totals, by_class=(totals.rows,) * len(totals.by_class))

@@ -56,7 +56,7 @@ _QUERY_KINDS: tuple[type[Message], ...] = (*DEALT_KINDS, DealtScores, *_HOLDER_K
 
 
 class Abandoned(Message, frozen=True):
-    """The asker of a query left: what was dealt for it is thrown away, then this comes back."""
+    """The asker of a query left; sent back after its dealt material was deleted."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the query, the coordinator and the evaluator",
@@ -185,7 +185,7 @@ def _dealt(study: Study) -> list[str]:
 
 
 def _dealers(study: Study) -> tuple[str, ...]:
-    """Everybody who may have to deal while a penalty is chosen, whoever of the peers is left."""
+    """Everybody who may have to deal while a penalty is chosen."""
     if not needs_dealer(study):
         return ()
     return tuple(dict.fromkeys(query_trio(study, name).dealer for name in _dealt(study)))

@@ -262,7 +262,7 @@ def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
 
 
 def _of_buckets(buckets: wire.Words) -> bytes:
-    """What the evaluator is told of the buckets: enough to compare them, too little to know one."""
+    """The digests of buckets for the evaluator: enough to compare, not to recognise one."""
     return digest("roles/buckets/v1", buckets.data)
 
 
@@ -282,7 +282,7 @@ def _blind_plan(party: PartyContext) -> Plan:
 
 
 def counts_layout(study: Study) -> CountLayout:
-    """How the counts of one peer lie in the vector that it sends, masked."""
+    """The layout of one peer's counts in its masked vector."""
     plan = study.plan
     buckets = 1 << plan.bucket_bits if study.has_counts else 0
     return CountLayout(len(plan.labels.names), buckets, plan.labels.exclusive)
@@ -362,7 +362,7 @@ def _check_classes(study: Study, name: str, counts: Counts) -> None:
             f"{name}: expected documents of at least two classes, "
             f"found only {', '.join(map(repr, present)) or 'none'}",
             hints=(
-                "bring documents of another class, too: with one alone, taking part would tell it",
+                "bring documents of another class too: with only one, taking part would tell it",
                 "or let the others train without this site",
             ),
         )
@@ -381,7 +381,7 @@ def _totals(study: Study, counts: Counts, dictionary: Dictionary, peers: tuple[s
 
 
 def agreed_dictionary(plan: StudyPlan) -> Dictionary:
-    """The dictionary that a plan states beforehand: its words, or hashing alone."""
+    """The dictionary of a plan with given words, or with hashing only."""
     if plan.dictionary is DictionaryKind.GIVEN:
         return GivenDictionary(plan.words)
     return HashedDictionary(plan.features)

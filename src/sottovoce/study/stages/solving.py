@@ -104,7 +104,7 @@ class _StudySolve:
         return self.scores.first_cut, self.scores.second_cut
 
     def numbers(self, totals: Totals, contributed: Contributed) -> SolveNumbers:
-        """What the dealer is told."""
+        """The numbers for the dealer."""
         ends = (self.ends.ceiling_parts, self.ends.floor_share)
         return SolveNumbers(totals.written, *ends, self.cuts, contributed.peers)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ROUNDS = 30
-# What is told is rounded up to two digits: closer than this is in vain.
+# The result is rounded up to two digits, so more precision is useless.
 _TIGHT = 1.005
 # Every x stays this share of the largest above zero, so that no quotient is without meaning.
 _FLOOR = 1e-9
