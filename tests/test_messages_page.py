@@ -1,7 +1,9 @@
 """docs/messages.md says what the code says."""
 
+import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -14,3 +16,15 @@ def test_the_page_is_what_the_code_says() -> None:
     ).stdout
     written = (DOCS / "messages.md").read_text(encoding="utf-8")
     assert made == written, "run: python docs/make_messages.py"
+
+
+def test_a_phrase_that_disclosures_share_is_a_constant() -> None:
+    phrases: Counter[str] = Counter()
+    for path in (DOCS.parent / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(ast.Name("Disclosure"), keywords=keywords):
+                    texts = [keyword.value for keyword in keywords]
+                    phrases.update(text.value for text in texts if isinstance(text, ast.Constant))
+    assert len(phrases) > 150
+    assert [phrase for phrase, count in phrases.items() if count > 3] == []

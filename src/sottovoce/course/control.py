@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from sottovoce.course.seat_course import Attempt, Stage, Stop
 from sottovoce.errors import InputError, MalformedError
+from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message, kind_of
 from sottovoce.study.roster import Participant, Role, Roster
@@ -266,7 +267,7 @@ class RefusedQuery(Message, frozen=True):
     `missing` names the seat that did not answer, if any.
     """
 
-    discloses: ClassVar = Disclosure("the asker of the query", "why it cannot ask now", _COURSE)
+    discloses: ClassVar = Disclosure(BY_ASKER, "why it cannot ask now", _COURSE)
     number: int
     expected: int
     reason: str

@@ -42,6 +42,11 @@ from sottovoce.paillier import (
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, receive, send
+from sottovoce.protocols.disclosures import (
+    BY_DECRYPTING_COORDINATOR,
+    PAILLIER_HIDES,
+    PAILLIER_HIDES_FROM_PEERS,
+)
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Outcome, converse
@@ -60,7 +65,7 @@ class CommonRado(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="a peer other than the asker, who cannot decrypt it",
         reveals="nothing: a row of fresh ciphertexts, one for every feature of the peer",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     rado: Ciphertext
 
@@ -71,7 +76,7 @@ class RunningScore(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the next peer of the ring, who cannot decrypt it",
         reveals="nothing: one ciphertext, re-randomised at every peer",
-        assuming="Paillier encryption hides, and no peer pools with the key holder",
+        assuming=PAILLIER_HIDES_FROM_PEERS,
     )
     score: Ciphertext
 
@@ -80,7 +85,7 @@ class PrintedScore(Message, frozen=True):
     """⟨⟨α⟩⟩, which the coordinator of the printed protocol decrypts."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who decrypts it",
+        seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="the score of the observation that is asked about: its sign and its size",
         assuming="nothing: that is how the paper prints it, and why studies do it otherwise",
     )

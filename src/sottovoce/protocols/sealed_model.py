@@ -5,6 +5,7 @@ from typing import ClassVar, TypeVar
 from sottovoce.errors import ViolationError
 from sottovoce.paillier import Ciphertext, PublicKey
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, dismiss, receive
+from sottovoce.protocols.disclosures import BY_PEERS_AND_EVALUATOR, PAILLIER_HIDES_FROM_PEERS
 from sottovoce.protocols.messages import Disclosure, Message
 
 R = TypeVar("R")
@@ -14,7 +15,7 @@ class StudyKey(Message, frozen=True):
     """K, the public key under which everything is encrypted."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer and the evaluator",
+        seen_by=BY_PEERS_AND_EVALUATOR,
         reveals="the study's public key, under which everybody encrypts",
         assuming="the coordinator alone holds its secret half",
     )
@@ -27,7 +28,7 @@ class SealedModel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="a peer, who cannot decrypt it; sealed against the coordinator on its way",
         reveals="nothing before it is used: the weights are ciphertexts",
-        assuming="Paillier encryption hides, and no peer pools with the key holder",
+        assuming=PAILLIER_HIDES_FROM_PEERS,
     )
     theta: Ciphertext
 

@@ -58,6 +58,7 @@ from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, receive, send
+from sottovoce.protocols.disclosures import PAILLIER_HIDES_FROM_PEERS
 from sottovoce.protocols.encrypted_rados import Documents, Signs, as_printed, plain_rados
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
@@ -80,7 +81,7 @@ class SealedSum(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="every peer, who cannot decrypt it; sealed against the coordinator on its way",
         reveals="nothing: the sum of everybody's rados is a row of ciphertexts",
-        assuming="Paillier encryption hides, and no peer pools with the key holder",
+        assuming=PAILLIER_HIDES_FROM_PEERS,
     )
     total: Ciphertext
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from sottovoce.protocols.ciphertexts import CiphertextBytes
+from sottovoce.protocols.disclosures import BY_COORDINATOR
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.wire import Integers, Value, Words
 
@@ -70,7 +71,7 @@ class GraphCommitment(Message, frozen=True):
     """What binds the evaluator to its number for the graph, before anybody's keys are known."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="nothing: the hash of 256 random bits",
         assuming="BLAKE2b hides and binds",
     )
@@ -144,7 +145,7 @@ class Arrived(Message, frozen=True):
     """Whose contributions reached the evaluator."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="who sent a contribution to the evaluator in time",
         assuming="participation is no secret within a study, as its card says",
     )

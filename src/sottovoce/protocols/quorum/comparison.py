@@ -28,6 +28,7 @@ from sottovoce.errors import BoundError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt
 from sottovoce.protocols.quorum.members import Quorum
@@ -44,10 +45,10 @@ class MaskedScore(OpeningShare, frozen=True):
     """A share of a number under a mask whose bits are shared, on its way to a comparison."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="nothing: the bits of its mask are shared and known to nobody, and they reach "
         "further than the number by more bits than a study can use up",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

@@ -22,6 +22,7 @@ from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener, read_planes
@@ -34,9 +35,9 @@ class QuorumSeed(Message, frozen=True):
     """One member's part of everything that a dealer makes up for a context."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: the dealing member drew it at random before any data came",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     seed: bytes
     context: bytes
@@ -46,10 +47,10 @@ class QuorumNumbers(Message, frozen=True):
     """Shares of numbers that a dealer made up, for a member whose seed does not give them."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: as many shares as the threshold say nothing of what was dealt, "
         "and what was dealt says nothing of any document",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     shares: tuple[wire.Residues, ...]
 

@@ -56,9 +56,9 @@ class FlippedBit(OpeningShare, frozen=True):
     """A share of who won a match, flipped by a shared coin."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
+        seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="nothing: a fair coin that nobody knows hides the bit",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 
@@ -68,7 +68,7 @@ class QuorumLabel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker of these rows' labels",
         reveals="the labels of its own rows, and nothing about their scores",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     share: wire.Residues
 
@@ -77,7 +77,7 @@ class QuorumScore(Message, frozen=True):
     """A member's shares of scores, for the one who asked, where the plan releases margins."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="the scores of its own rows; as many as there are features give the model",
         assuming="every peer consented to release = margin",
     )

@@ -38,6 +38,7 @@ from sottovoce.entropy import Expansion
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_OPENER_THEN_MEMBERS, THRESHOLD_HOLDS
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
@@ -64,9 +65,9 @@ class CheckShare(OpeningShare, frozen=True):
     """A share of what must be 0 of every contribution: the rows of now less those of before."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
+        seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="whether a peer's moments come with the rows that it claimed: exactly 0 if so",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 
@@ -74,9 +75,9 @@ class CoinShare(OpeningShare, frozen=True):
     """A share of a random number, from which the directions for the right-hand sides follow."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
+        seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="a random number that the dealing members made up together",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 
@@ -84,9 +85,9 @@ class WeightBit(OpeningShare, frozen=True):
     """A share of signs: whether each peer's moments weigh no more than its rows can."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
+        seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="whether a peer's moments weigh no more than its rows: true unless it made them up",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

@@ -19,6 +19,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.disclosures import THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.sharing import put_together
@@ -40,7 +41,7 @@ class OpenedValues(Message, frozen=True):
         seen_by="every member of the quorum",
         reveals="nothing but what the kind of opening says: the value is under a fresh mask, "
         "or on the study card",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     values: wire.Residues
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
@@ -20,9 +21,9 @@ class MaskedProduct(OpeningShare, frozen=True):
     """A share of a product under a uniform mask."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="nothing: the mask is uniform in every field, and its polynomial is fresh",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

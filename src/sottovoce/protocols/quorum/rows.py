@@ -20,6 +20,7 @@ from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import read_planes
@@ -35,9 +36,9 @@ class RowSeed(Message, frozen=True):
     """The seed of one member's shares of somebody's rows."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: random bytes, and how many rows are asked for",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     seed: bytes
     context: bytes
@@ -47,9 +48,9 @@ class RowShares(Message, frozen=True):
     """One member's shares of some of somebody's rows, and of what belongs to each of them."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: as many shares as the threshold are uniform, whatever the rows are",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     context: bytes
     rows: wire.Residues

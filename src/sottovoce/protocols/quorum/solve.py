@@ -47,7 +47,7 @@ class QuorumPlanHash(Message, frozen=True):
     """The hash of the plan that a member is about to follow."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="the hash of the quorum's plan, which is made of public numbers",
         assuming="the plan holds nothing but public numbers",
     )
@@ -58,7 +58,7 @@ class SolvedBit(OpeningShare, frozen=True):
     """A share of the bit that says whether the solve has reached its tolerance."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
+        seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="whether the members' solve succeeded: true unless the agreed spectrum was wrong",
         assuming="the upper end of the spectrum was a sum of true upper ends",
     )

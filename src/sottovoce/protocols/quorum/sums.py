@@ -24,6 +24,7 @@ from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import BLOCK, Base, Planes, combined, drawn, reduced, slices
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_MEMBER, BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum, weights
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
@@ -38,9 +39,9 @@ class ContributionSeed(Message, frozen=True):
     """The seed of one member's share of a contribution."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: random bytes that stand for a member's share",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     seed: bytes
     context: bytes
@@ -50,9 +51,9 @@ class ContributionPlane(Message, frozen=True):
     """One member's share of a contribution, modulo one of the primes."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one member of the quorum, sealed against everybody else",
+        seen_by=BY_ONE_MEMBER,
         reveals="nothing: as many shares as the threshold are uniform, whatever was shared",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
     context: bytes
     plane: int
@@ -63,9 +64,9 @@ class SumShare(OpeningShare, frozen=True):
     """A share of a sum over all peers that the study card lists."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="a sum over all peers that the study card lists, and nothing about one of them",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

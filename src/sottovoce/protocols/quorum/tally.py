@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError
 from sottovoce.numbers.residues import FAST, Planes, slices
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
@@ -46,10 +47,10 @@ class TallyShare(OpeningShare, frozen=True):
     """A share of how many rows of all peers lie above which threshold."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="how many held-out rows of all peers together, of each class and of the others, "
         "score above each public threshold",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

@@ -24,6 +24,7 @@ from sottovoce.errors import BoundError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
@@ -36,10 +37,10 @@ class MaskedDividend(OpeningShare, frozen=True):
     """A share of a value under a mask that hides it, on its way to its quotient."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener (the coordinator)",
+        seen_by=BY_OPENER,
         reveals="nothing: the mask is larger than the value by more bits than all openings of a "
         "study can use up, and its polynomial is fresh",
-        assuming="no more members than the threshold pool with each other and the opener",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

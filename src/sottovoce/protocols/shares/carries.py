@@ -56,6 +56,7 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.two_party.masks import Masking, filled
@@ -70,7 +71,7 @@ class ShareDigits(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker of a query, who cannot decrypt it",
         reveals="nothing: fresh ciphertexts of the digits of the coordinator's shares",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     digits: Ciphertext
 
@@ -79,7 +80,7 @@ class DigitTests(Message, frozen=True):
     """Blinded tests of every number, each number's in an order of its own."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who decrypts it",
+        seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="a fair coin for each number: remainders are uniform but for at most one zero",
         assuming="coins, factors, orders and masks are the asker's own, and used once",
     )

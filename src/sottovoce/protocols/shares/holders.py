@@ -28,6 +28,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_OTHER_HOLDER, DEALER_POOLS_WITH_NEITHER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.material import Context, Ledger, Material
@@ -50,9 +51,9 @@ class MaskedShare(Message, frozen=True):
     """A share of a masked value, which both holders send to each other to open it."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: the mask makes every word uniform",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     words: wire.Words
 

@@ -32,6 +32,7 @@ import numpy as np
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS, DEALER_POOLS_WITH_NEITHER
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened
@@ -49,10 +50,10 @@ class PlausibleMomentsBit(MaskedShare, frozen=True):
     """A share of the bit that says whether the joint moments can be those of the published rows."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the two holders of shares",
+        seen_by=BY_BOTH_HOLDERS,
         reveals="whether the joint moments weigh no more than the published rows: true unless a "
         "peer made its own up",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.numbers.ring import Words, matmul, matvec
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_OTHER_HOLDER, DEALER_POOLS_WITH_NEITHER
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
@@ -38,9 +39,9 @@ class MatrixShare(MaskedShare, frozen=True):
     """A part of a share of Δ = A − U, the second moment under a mask that serves one solve."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: U is uniform, used for this matrix only, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 
@@ -48,9 +49,9 @@ class DirectionShare(MaskedShare, frozen=True):
     """A share of e = d − v, the direction of one step under a mask of its own."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: v is uniform, used for this step only, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 

@@ -27,6 +27,11 @@ from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, receive
+from sottovoce.protocols.disclosures import (
+    BY_FIRST_HOLDER,
+    BY_OTHER_HOLDER,
+    DEALER_POOLS_WITH_NEITHER,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import (
     Dealer,
@@ -45,9 +50,9 @@ class DealtProduct(Message, frozen=True):
     """The first holder's share of the product of two masks, which its seed cannot give."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the first holder of shares (the coordinator)",
+        seen_by=BY_FIRST_HOLDER,
         reveals="nothing: the second holder's half makes every word uniform",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     product: wire.Words
 
@@ -56,9 +61,9 @@ class FactorShare(MaskedShare, frozen=True):
     """A share of a factor, less a dealt mask that serves this one product."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: the mask is uniform, used once, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 

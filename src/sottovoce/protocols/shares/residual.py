@@ -25,6 +25,7 @@ import numpy as np
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened
 from sottovoce.protocols.shares.plan import ShareSolvePlan
@@ -39,7 +40,7 @@ class ResidualBit(MaskedShare, frozen=True):
     """A share of the bit that says whether the solve has reached its tolerance."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the two holders of shares",
+        seen_by=BY_BOTH_HOLDERS,
         reveals="whether the solve succeeded: true unless the agreed spectrum was wrong",
         assuming="the upper end of the spectrum was a sum of true upper ends",
     )

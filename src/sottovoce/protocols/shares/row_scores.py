@@ -35,6 +35,7 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.numbers.row_products import AnyWords, row_products
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ASKER, BY_FIRST_HOLDER, DEALER_POOLS_WITH_NEITHER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.holders import Dealer, Holder, Trio, deal_seeds, take_seed
@@ -55,7 +56,7 @@ class RowSeeds(Message, frozen=True):
     """What the masks of all rows of a query are drawn from, both holders' halves."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="nothing: it was drawn at random, and no mask of the model follows from it",
         assuming="the dealer seals it to the asker, and pools with neither holder",
     )
@@ -67,9 +68,9 @@ class DealtScores(Message, frozen=True):
     """The first holder's shares of the scores of masks, which its seed cannot give."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the first holder of shares (the coordinator)",
+        seen_by=BY_FIRST_HOLDER,
         reveals="nothing: its half of the products of masks is uniform without the second holder's",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     words: wire.Words | wire.ShortWords
 
@@ -80,7 +81,7 @@ class MaskedModel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the other of the two holders of the model's shares",
         reveals="nothing: u is uniform, used for this query only, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     words: wire.Words | wire.ShortWords
 

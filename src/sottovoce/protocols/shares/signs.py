@@ -29,6 +29,11 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import (
+    BY_FIRST_HOLDER,
+    BY_OTHER_HOLDER,
+    DEALER_POOLS_WITH_NEITHER,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.comparison import (
     Corrections,
@@ -66,9 +71,9 @@ class DealtTops(Message, frozen=True):
     """The first holder's shares of msb(ρ), which its seed cannot give."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the first holder of shares (the coordinator)",
+        seen_by=BY_FIRST_HOLDER,
         reveals="nothing: its shares of the top bits of ρ are uniform without the second's",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     tops: wire.Words
 
@@ -77,9 +82,9 @@ class ComparandShare(MaskedShare, frozen=True):
     """A share of x̂ = x + ρ, where the sign of x is asked for."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: ρ is uniform, used once, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 

@@ -77,7 +77,7 @@ class AgreedPlan(Message, frozen=True):
     """The hash of the plan that a party is about to follow."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the two holders of shares",
+        seen_by=BY_BOTH_HOLDERS,
         reveals="the hash of a plan that was made of public numbers",
         assuming="the plan holds nothing but public numbers",
     )
@@ -88,9 +88,9 @@ class DealtSteps(Message, frozen=True):
     """The first holder's shares of Uv and of the truncation's numbers, for several steps."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the first holder of shares (the coordinator)",
+        seen_by=BY_FIRST_HOLDER,
         reveals="nothing: its shares of Uv and of each truncation are uniform without the second's",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     products: wire.Words
     quotients: wire.Words

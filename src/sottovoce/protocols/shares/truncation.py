@@ -33,6 +33,11 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import MisuseError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, receive
+from sottovoce.protocols.disclosures import (
+    BY_FIRST_HOLDER,
+    BY_OTHER_HOLDER,
+    DEALER_POOLS_WITH_NEITHER,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
@@ -42,9 +47,9 @@ class DealtQuotients(Message, frozen=True):
     """The first holder's shares of ⌊r/2^f⌋ and msb(r), which its seed cannot give."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the first holder of shares (the coordinator)",
+        seen_by=BY_FIRST_HOLDER,
         reveals="nothing: the second holder's halves make every word uniform",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
     quotients: wire.Words
     tops: wire.Words
@@ -54,9 +59,9 @@ class DividendShare(MaskedShare, frozen=True):
     """A share of z = x + 2^62 + r, where x is to be divided by 2^f."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the other of the two holders of shares",
+        seen_by=BY_OTHER_HOLDER,
         reveals="nothing: r is uniform, used once, and known to neither holder",
-        assuming="the dealer pools with neither holder",
+        assuming=DEALER_POOLS_WITH_NEITHER,
     )
 
 

@@ -39,6 +39,7 @@ from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, Unsent, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
@@ -57,7 +58,7 @@ class Choices(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker of a query, who cannot decrypt it",
         reveals="nothing: fresh ciphertexts of the coordinator's own shares",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     bits: Ciphertext
     kept: Ciphertext
@@ -68,7 +69,7 @@ class MaskedChoices(Message, frozen=True):
     """Differences that were chosen, or zeros, under masks."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who decrypts it",
+        seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="nothing: every number is under a mask of its own, κ bits longer",
         assuming="the masks are the asker's own, and used once",
     )

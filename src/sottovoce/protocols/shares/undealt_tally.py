@@ -31,6 +31,7 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, PublicKey, Unsent, encrypt
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
 from sottovoce.protocols.shares.rings import Ring
@@ -48,7 +49,7 @@ class TallyBits(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker of an evaluation, who cannot decrypt it",
         reveals="nothing: fresh ciphertexts of the coordinator's half of every comparison",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     bits: Ciphertext
 
@@ -57,7 +58,7 @@ class MaskedCounts(Message, frozen=True):
     """How many values of each group are not negative, under masks."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who decrypts it",
+        seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="nothing: every count is under a mask of its own, κ bits longer",
         assuming="the masks are the asker's own, and used once",
     )

@@ -48,6 +48,7 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import BY_EVALUATOR, BY_KEY_HOLDER, PAILLIER_HIDES
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -60,9 +61,9 @@ class NumberBits(Message, frozen=True):
     """The low bits of masked numbers, each encrypted, and what is above them."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of the bits of masked numbers",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     bits: Ciphertext
     above: Ciphertext
@@ -72,7 +73,7 @@ class MaskedNumbers(Question[NumberBits], frozen=True):
     """⟨⟨x + 2^ℓ + ρ⟩⟩, whose `bits` lowest bits are asked for."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="how many numbers of which range are compared with 0; each is noise",
         assuming="masks used once reach κ bits beyond the numbers",
     )
@@ -95,7 +96,7 @@ class BlindedTests(Question[Verdicts], frozen=True):
     """Blinded tests of every number, shuffled, and what the key holder sent of its upper part."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="a fair coin for each number: tests are uniform but for at most one zero",
         assuming="coins, factors and masks come from the operating system's generator",
     )
@@ -108,9 +109,9 @@ class Zeros(Message, frozen=True):
     """For each number ⟨⟨1⟩⟩ if one of its tests is 0, else ⟨⟨0⟩⟩."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of coins",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     found: Ciphertext
 
@@ -119,7 +120,7 @@ class SealedTests(Question[Zeros], frozen=True):
     """Blinded tests of so many numbers, shuffled; the answer stays encrypted."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="a fair coin for each number, which says nothing of a sign that stays sealed",
         assuming="coins, factors and masks come from the operating system's generator",
     )

@@ -42,6 +42,12 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS_IN_SLOTS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_count, agreed_elements
@@ -55,9 +61,9 @@ class MatrixProducts(Message, frozen=True):
     """Every cut masked matrix by rows, then by columns, and the products that were asked for."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of masked matrices and their products",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     rows: tuple[Ciphertext, ...]
     columns: tuple[Ciphertext, ...]
@@ -83,9 +89,9 @@ class MaskedMatrices(Question[MatrixProducts], frozen=True):
     """Masked square matrices that are cut and multiplied."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="how many matrices of which size, and which are multiplied; every slot is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        assuming=MASKS_REACH_KAPPA_BITS_IN_SLOTS,
     )
     matrices: tuple[MaskedMatrix, ...]
     products: tuple[Factors, ...]

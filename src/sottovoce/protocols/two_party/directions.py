@@ -20,6 +20,12 @@ from sottovoce.errors import MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Encrypted, ForKeyHolder, Layout, Unsent, decrypt, encrypt
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS_IN_SLOTS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_elements
@@ -31,9 +37,9 @@ class Step(Message, frozen=True):
     """The cut masked direction, unpacked and packed, and its product with a fixed matrix."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of a masked direction and its masked product",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     direction: Ciphertext
     packed: Ciphertext
@@ -44,9 +50,9 @@ class MaskedDirection(Question[Step], frozen=True):
     """⟨⟨u + 2^ℓ + ρ⟩⟩, packed: cut by `bits`, then multiplied with the matrix in `place`."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the size, and one step of a public number; every slot is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        assuming=MASKS_REACH_KAPPA_BITS_IN_SLOTS,
     )
     direction: ForKeyHolder
     bits: int

@@ -41,6 +41,12 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS_IN_SLOTS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed_count, agreed_elements
@@ -54,9 +60,9 @@ class LineProducts(Message, frozen=True):
     """⟨⟨q_j⟩⟩ spread and ⟨⟨q₀ ∘ q_j⟩⟩ packed, mod N, for every line."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of masked values and their products",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     spread: tuple[Ciphertext, ...]
     products: tuple[Ciphertext, ...]
@@ -73,9 +79,9 @@ class MaskedLines(Question[LineProducts], frozen=True):
     """Masked vectors that are cut; the first is then multiplied with every one, itself included."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="how many vectors of which length, and bits to cut off; every slot is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        assuming=MASKS_REACH_KAPPA_BITS_IN_SLOTS,
     )
     lines: tuple[MaskedLine, ...]
 

@@ -38,6 +38,12 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed_elements
@@ -73,9 +79,9 @@ class RowProducts(Message, frozen=True):
     """⟨⟨(A + R)(B + S)⟩⟩ mod N, packed as B is."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of masked rows",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     rows: Ciphertext
 
@@ -84,9 +90,9 @@ class MaskedRows(Question[RowProducts], frozen=True):
     """⟨⟨A + R⟩⟩, whose rows (or single vector) are multiplied with the fixed operand."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the number of rows; every value is noise",
-        assuming="masks used once reach κ bits beyond the values",
+        assuming=MASKS_REACH_KAPPA_BITS,
     )
     rows: ForKeyHolder
     place: int = 0

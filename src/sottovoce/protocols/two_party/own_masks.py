@@ -43,6 +43,7 @@ from sottovoce.paillier import (
     prove_key,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import BY_KEY_HOLDER
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed, agreed_elements
@@ -82,7 +83,7 @@ class OwnDirection(Question[OwnStep], frozen=True):
     """⟨⟨u + 2^ℓ + ρ⟩⟩, packed: cut by `bits`, then multiplied with the matrix that is kept."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the size, and one step of a public number; what it multiplies is noise as well",
         assuming="masks of a direction reach κ bits beyond it, and serve this direction only",
     )

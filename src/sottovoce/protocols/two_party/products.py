@@ -34,6 +34,12 @@ from sottovoce.paillier import (
     outer,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -44,9 +50,9 @@ class Products(Message, frozen=True):
     """⟨⟨(x + r)(y + s)⟩⟩, value by value."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of products, value by value",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     values: Ciphertext
 
@@ -55,9 +61,9 @@ class MaskedFactors(Question[Products], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, to be multiplied value by value."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the shape; both factors of every product are noise",
-        assuming="masks used once reach κ bits beyond the values",
+        assuming=MASKS_REACH_KAPPA_BITS,
     )
     left: ForKeyHolder
     right: ForKeyHolder
@@ -67,9 +73,9 @@ class InnerProduct(Message, frozen=True):
     """⟨⟨Σ (x + r)(y + s)⟩⟩."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: one fresh ciphertext of a masked inner product",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     value: Ciphertext
 
@@ -78,9 +84,9 @@ class MaskedVectors(Question[InnerProduct], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, whose inner product is asked for."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the length; both vectors are noise",
-        assuming="masks used once reach κ bits beyond the values",
+        assuming=MASKS_REACH_KAPPA_BITS,
     )
     left: ForKeyHolder
     right: ForKeyHolder
@@ -90,9 +96,9 @@ class OuterProduct(Message, frozen=True):
     """⟨⟨(x + r)(y + s)ᵀ⟩⟩."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of a masked matrix",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     matrix: Ciphertext
 
@@ -101,9 +107,9 @@ class MaskedColumnAndRow(Question[OuterProduct], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, whose outer product is asked for."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the two lengths; column and row are noise",
-        assuming="masks used once reach κ bits beyond the values",
+        assuming=MASKS_REACH_KAPPA_BITS,
     )
     left: ForKeyHolder
     right: ForKeyHolder

@@ -32,6 +32,12 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS_IN_SLOTS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -42,9 +48,9 @@ class Truncated(Message, frozen=True):
     """⟨⟨⌊(x + 2^ℓ + ρ) / 2^t⌋⟩⟩, one value a ciphertext."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of masked quotients",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     values: Ciphertext
 
@@ -53,9 +59,9 @@ class MaskedTruncation(Question[Truncated], frozen=True):
     """⟨⟨x + 2^ℓ + ρ⟩⟩, packed or not, to be divided by 2^bits."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the shape and how many bits are cut off; every value is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        assuming=MASKS_REACH_KAPPA_BITS_IN_SLOTS,
     )
     values: ForKeyHolder
     bits: int

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.protocols.conversation import Party, Receive, Send
+from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.study import Study
 
@@ -46,7 +47,7 @@ class QueryGrant(Message, frozen=True):
     """The query may be asked; so many documents are left afterwards."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="what is left of its own budget",
         assuming="the budget is on the study card",
     )
@@ -57,7 +58,7 @@ class QueryRefusal(Message, frozen=True):
     """The query is more than what is left."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="that it asked for more than is left of its own budget",
         assuming="the budget is on the study card",
     )

@@ -50,6 +50,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Encrypted, ForKeyHolder, SparseRows, Unsent
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.carries import AskSide, KeySide
 from sottovoce.protocols.shares.holders import Holder, deal_seeds
@@ -140,7 +141,7 @@ class ScoreShare(Message, frozen=True):
     """The coordinator's shares of the scores, where the plan releases margins."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="the scores of its own documents; as many as there are features give the model",
         assuming="every peer consented to release = margin",
     )

@@ -30,6 +30,7 @@ from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_EVERY_PEER, BY_PEERS_AND_EVALUATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
@@ -62,7 +63,7 @@ class EvaluationSize(Message, frozen=True):
     """Whether all peers together have held out enough documents."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer and the evaluator",
+        seen_by=BY_PEERS_AND_EVALUATOR,
         reveals="whether all peers together have at least twenty held-out documents",
         assuming="at least three peers take part",
     )
@@ -73,7 +74,7 @@ class JointConfusion(Message, frozen=True):
     """Which class was taken for which how often, and how many lie above which threshold."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study",
+        seen_by=BY_EVERY_PEER,
         reveals="the joint confusion table and ROC without small cells",
         assuming="at least three peers and twenty documents are in the sum",
     )

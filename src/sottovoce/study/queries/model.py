@@ -18,6 +18,7 @@ from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Layout, PublicKey, SecretKey
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_EVERY_PEER, NUMBERS_ARE_ON_THE_CARD
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.release import Opens
@@ -45,9 +46,9 @@ class SharedModel(Message, frozen=True):
     """The model is learnt, and stays in shares: the numbers by which scores are read."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study",
+        seen_by=BY_EVERY_PEER,
         reveals="the ends of the spectrum, rounded, from which sizes of scores follow",
-        assuming="these numbers are on the study card",
+        assuming=NUMBERS_ARE_ON_THE_CARD,
     )
     ceiling_parts: int
     floor_share: int

@@ -25,6 +25,7 @@ from scipy import sparse
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.residues import Planes
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_COORDINATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import QuorumMember, seated
 from sottovoce.protocols.quorum.opening import Opener
@@ -57,7 +58,7 @@ class RowsToCount(Message, frozen=True):
     """How many held-out rows a peer brings to a joint ROC, padded."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="how many held-out documents this peer has, rounded up",
         assuming="batches are padded",
     )

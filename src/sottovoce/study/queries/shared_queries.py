@@ -35,6 +35,7 @@ from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import deal_seeds, words_of
 from sottovoce.protocols.shares.row_scores import (
@@ -100,7 +101,7 @@ class HandedScores(Message, frozen=True):
     """The evaluator's shares of the scores, renewed, for an asker who dealt for itself."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="nothing: uniform without the coordinator's shares",
         assuming="coordinator and asker do not pool",
     )

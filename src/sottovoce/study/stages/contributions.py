@@ -27,6 +27,7 @@ from sottovoce.numbers.ring import Words
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, gather
+from sottovoce.protocols.disclosures import TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.moment_check import MomentBounds
@@ -73,7 +74,7 @@ class ShareSeed(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, sealed against the coordinator",
         reveals="nothing: random bytes, drawn before any document was read",
-        assuming="evaluator and coordinator do not pool what they saw",
+        assuming=TWO_DO_NOT_POOL,
     )
     seed: bytes
 

@@ -37,6 +37,7 @@ from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_PEERS_AND_EVALUATOR, TWO_DO_NOT_POOL
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
@@ -83,7 +84,7 @@ class AgreedCeiling(Message, frozen=True):
     """The upper end of the joint spectrum, in units of 1/256, rounded up to two digits."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer and the evaluator",
+        seen_by=BY_PEERS_AND_EVALUATOR,
         reveals="how strongly all documents together share their most common words",
         assuming="it is over at least as many peers as the plan asks for",
     )
@@ -97,7 +98,7 @@ class CoveredModel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who can decrypt it",
         reveals="nothing: the masks are uniform, used once, and the evaluator's own",
-        assuming="evaluator and coordinator do not pool what they saw",
+        assuming=TWO_DO_NOT_POOL,
     )
     weights: ForKeyHolder
 

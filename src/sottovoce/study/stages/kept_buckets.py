@@ -25,6 +25,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace
 from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.disclosures import BY_COORDINATOR, TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
@@ -39,7 +40,7 @@ class CountSeed(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, sealed against the coordinator",
         reveals="nothing: a seed of random numbers, which stand for one half of the counts",
-        assuming="evaluator and coordinator do not pool what they saw",
+        assuming=TWO_DO_NOT_POOL,
     )
     seed: bytes
 
@@ -48,7 +49,7 @@ class KeptCounts(Message, frozen=True):
     """The buckets that enough peers kept, and the evaluator's share of their counts."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="the sums over all peers of the counts of buckets that enough peers kept; "
         "of all others not even whether somebody has them",
         assuming="no peer gives the dictionary's key to the coordinator",

@@ -23,6 +23,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.paillier import Ciphertext, Encrypted, Layout, Plain, encrypt, stack
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_COORDINATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.arrangement import Weights
 from sottovoce.study.party_context import PartyContext
@@ -42,7 +43,7 @@ class FeatureList(Message, frozen=True):
     """The paper's f_p: which of the model's features a peer's own documents have."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="which features this peer's documents have: of text, which chosen words they use",
         assuming="every peer consented to weights = reveal_feature_lists_to_coordinator",
     )

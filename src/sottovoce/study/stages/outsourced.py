@@ -44,6 +44,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
 from sottovoce.protocols.guard import AnswerGuard, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
@@ -81,7 +82,7 @@ class OwnersTotals(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator, and its evaluator",
         reveals="rounded numbers of rows and columns; of the classes nothing, unless they weigh",
-        assuming="these numbers are on the study card",
+        assuming=NUMBERS_ARE_ON_THE_CARD,
     )
     totals: wire.Words
 

@@ -24,6 +24,7 @@ import numpy as np
 from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
+from sottovoce.protocols.disclosures import ROSTER_IS_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.protocols.shares.products import FactorShare
 from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
@@ -61,7 +62,7 @@ class Abandoned(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the query, the coordinator and the evaluator",
         reveals="that a peer left while a penalty was chosen",
-        assuming="who takes part is no secret among participants",
+        assuming=ROSTER_IS_PUBLIC,
     )
     asker: str
 

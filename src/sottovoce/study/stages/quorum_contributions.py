@@ -28,6 +28,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_EVERY_PEER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.members import Quorum
@@ -81,7 +82,7 @@ class JointEnds(Message, frozen=True):
     """The ends of the spectrum, from which every peer works out how scores are written."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study",
+        seen_by=BY_EVERY_PEER,
         reveals="the sums of what all peers told of their spectra, rounded up: on the card",
         assuming="at least three peers are in the sum",
     )

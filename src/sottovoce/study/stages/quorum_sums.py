@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_COORDINATOR, ROSTER_IS_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.sums import (
@@ -43,9 +44,9 @@ class SharesHeld(Message, frozen=True):
     """A member has the shares of every peer that a sum is over."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator",
+        seen_by=BY_COORDINATOR,
         reveals="that every peer's shares came, for this plan, attempt and set of peers",
-        assuming="who takes part is no secret among participants",
+        assuming=ROSTER_IS_PUBLIC,
     )
     context: bytes
 
@@ -56,7 +57,7 @@ class AddUp(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="every member and every peer in the sum",
         reveals="who is in a sum that is opened now",
-        assuming="who takes part is no secret among participants",
+        assuming=ROSTER_IS_PUBLIC,
     )
     context: bytes
     peers: tuple[str, ...]

@@ -50,9 +50,9 @@ class ModelHeld(Message, frozen=True):
     """The solve is over: which members hold the model."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study",
+        seen_by=BY_EVERY_PEER,
         reveals="that the solve succeeded, and which members were there to its end",
-        assuming="who takes part is no secret among participants",
+        assuming=ROSTER_IS_PUBLIC,
     )
     members: tuple[str, ...]
 

@@ -66,7 +66,7 @@ class SolveNumbers(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the sealed solve",
         reveals="totals and the ends of the spectrum, all rounded, and who took part",
-        assuming="these numbers are on the study card",
+        assuming=NUMBERS_ARE_ON_THE_CARD,
     )
     totals: wire.Words
     ceiling_parts: int

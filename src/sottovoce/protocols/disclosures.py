@@ -1,0 +1,27 @@
+"""The phrases that several disclosures share: who sees a message, and under which assumption."""
+
+# Who sees it.
+BY_ASKER = "the asker of the query"
+BY_BOTH_HOLDERS = "the two holders of shares"
+BY_COORDINATOR = "the coordinator"
+BY_DECRYPTING_COORDINATOR = "the coordinator, who decrypts it"
+BY_EVALUATOR = "the evaluator, who cannot decrypt it"
+BY_EVERY_PEER = "every peer of the study"
+BY_FIRST_HOLDER = "the first holder of shares (the coordinator)"
+BY_KEY_HOLDER = "the key holder, who decrypts it"
+BY_ONE_MEMBER = "one member of the quorum, sealed against everybody else"
+BY_OPENER = "the opener (the coordinator)"
+BY_OPENER_THEN_MEMBERS = "the opener, and with its answer every member"
+BY_OTHER_HOLDER = "the other of the two holders of shares"
+BY_PEERS_AND_EVALUATOR = "every peer and the evaluator"
+
+# What must hold.
+DEALER_POOLS_WITH_NEITHER = "the dealer pools with neither holder"
+MASKS_REACH_KAPPA_BITS = "masks used once reach κ bits beyond the values"
+MASKS_REACH_KAPPA_BITS_IN_SLOTS = f"{MASKS_REACH_KAPPA_BITS}, in slots that hold both"
+NUMBERS_ARE_ON_THE_CARD = "these numbers are on the study card"
+PAILLIER_HIDES = "Paillier encryption hides, under the assumption of the key's profile"
+PAILLIER_HIDES_FROM_PEERS = "Paillier encryption hides, and no peer pools with the key holder"
+ROSTER_IS_PUBLIC = "who takes part is no secret among participants"
+THRESHOLD_HOLDS = "no more members than the threshold pool with each other and the opener"
+TWO_DO_NOT_POOL = "evaluator and coordinator do not pool what they saw"
