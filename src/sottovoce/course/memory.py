@@ -329,7 +329,7 @@ class StudyRun:
 def _learnt(
     study: Study, documents: Mapping[str, Sequence[Document]], name: str
 ) -> Sequence[Document] | None:
-    """What a peer learns from; None at everybody else."""
+    """A peer's training documents; None for anybody else."""
     return labelled(study, documents[name]) if name in documents else None
 
 

@@ -50,7 +50,7 @@ class SourcePart:
     def _changed(self) -> InputError:
         return InputError(
             f"{self.place}: expected the file as it was, found one that was changed",
-            hints=("leave it as it is until the training is over",),
+            hints=("do not change it until the training is over",),
         )
 
 

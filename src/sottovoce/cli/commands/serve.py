@@ -138,7 +138,7 @@ async def _served(
     *,
     stand_by: bool,
 ) -> None:
-    """The coordinator, and beside it what an operator's tools ask."""
+    """The coordinator, and the monitoring endpoint for the operator's tools."""
     from sottovoce.node.coordinator.monitor import Monitor, address_of
     from sottovoce.node.coordinator.serving import run_coordinator
     from sottovoce.node.coordinator.stand_by import serving_alone

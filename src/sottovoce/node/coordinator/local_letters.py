@@ -59,7 +59,7 @@ class LocalLetterSender:
 
 
 async def once_back(call: Callable[[], Awaitable[T]]) -> T:
-    """What a call gives once the database answers: while it is away, the study waits."""
+    """Repeat a call until the database answers; the study waits meanwhile."""
     while True:
         try:
             return await call()

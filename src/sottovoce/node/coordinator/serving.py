@@ -203,7 +203,7 @@ class _Opening:
                     raise
                 _log.warning("%s", problem.detail)
                 continue  # the database is away: it is looked for again
-            except Exception as error:  # noqa: BLE001 - every study has its own fate
+            except Exception as error:  # noqa: BLE001 - one study's error must not end the others
                 self._fails(registry.id, error)
                 continue
             self._runners[registry.id] = runner

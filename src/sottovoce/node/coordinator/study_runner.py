@@ -307,7 +307,7 @@ class StudyRunner:
         await self.agent.do(journal.forget, *sessions)
         for session in sessions:
             await once_back(partial(self.mailbox.take, COORDINATOR, session))
-        # What we were sent must not lie about in free pages of the file either.
+        # Received letters must not stay in free pages of the file either.
         await once_back(self.mailbox.compact)
         await self.agent.settle_known()
         note = f"deleted seeds and steps of {len(sessions)} sessions"
