@@ -31,7 +31,7 @@ def test_a_command_stays_on_one_line() -> None:
     hint = f"hint: sottovoce join --data {'folder/' * 20}notes.csv --label urgency"
     assert folded(hint, 80) == hint
     command = "`sottovoce join --study r6m6zevlhqwj3hyz --home elsewhere`"
-    said = folded(f"the study begins when everybody has come, and {command} goes on", 80)
+    said = folded(f"the study begins when everybody has come, and {command} continues", 80)
     assert command in said
     assert "\n" in said
 

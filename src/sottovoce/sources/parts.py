@@ -49,7 +49,7 @@ class SourcePart:
 
     def _changed(self) -> InputError:
         return InputError(
-            f"{self.place}: expected the file as it was, found one that was changed",
+            f"{self.place}: the file was changed since this site joined",
             hints=("do not change it until the training is over",),
         )
 
