@@ -171,11 +171,11 @@ NAMED_TUPLES = {"text.reading.TextRow", "text.tokens.Token"}
 
 
 def classes() -> Iterator[type]:
-    for found in pkgutil.walk_packages(sottovoce.__path__, "sottovoce."):
-        if found.name.split(".")[1] in LAYERS:
-            module = importlib.import_module(found.name)
+    for package in pkgutil.walk_packages(sottovoce.__path__, "sottovoce."):
+        if package.name.split(".")[1] in LAYERS:
+            module = importlib.import_module(package.name)
             for kind in vars(module).values():
-                if isinstance(kind, type) and kind.__module__ == found.name:
+                if isinstance(kind, type) and kind.__module__ == package.name:
                     yield kind
 
 
@@ -257,7 +257,7 @@ def test_a_discreet_type_holds_arrays_and_plain_numbers(kind: type) -> None:
     """`Discreet` shows what has no shape: that must be harmless by itself."""
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        kinds = [one for one in parts(hints[field.name]) if isinstance(one, type)]
+        kinds = [part for part in parts(hints[field.name]) if isinstance(part, type)]
         assert any(issubclass(one, BULK[:3]) for one in kinds) or not could_tell(hints[field.name])
         assert not any(issubclass(one, BULK[3:]) for one in kinds)
 

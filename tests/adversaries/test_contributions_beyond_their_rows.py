@@ -85,7 +85,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def share_called_urgent(outcome: StudyOutcome) -> float:
-    asked = [one for one in notes(240)["north"] if one.label == "routine"]
+    asked = [note for note in notes(240)["north"] if note.label == "routine"]
     found = outcome.classify("north", asked).classes
     return found.count(("urgent",)) / len(asked)
 

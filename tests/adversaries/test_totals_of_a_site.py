@@ -32,11 +32,12 @@ def test_no_exact_total_reaches_the_coordinator(
         for name, documents in case.documents.items()
     ]
     by_class = [
-        [sum(one.label == name for one in documents) for name in BINARY.names] for documents in own
+        [sum(document.label == name for document in documents) for name in BINARY.names]
+        for documents in own
     ]
     assert counts.rows == sum(rounded_up(len(documents)) for documents in own)
     assert counts.rows != sum(map(len, own))
-    rounded = [[rounded_up(one) for one in rows] for rows in by_class]
+    rounded = [[rounded_up(row) for row in rows] for rows in by_class]
     assert counts.rows_by_class.tolist() == np.sum(rounded, axis=0).tolist()
     assert counts.rows_by_class.tolist() != np.sum(by_class, axis=0).tolist()
     # Each count is a sum of three numbers of 0, 3, 9, 27, …

@@ -37,7 +37,7 @@ class Kept:
                 for half in (dealer.first, dealer.second)
             ]
             self.ring = ring
-            self.masks.append(ring.reduce(sum(ring.draw(one, count) for one in streams)))
+            self.masks.append(ring.reduce(sum(ring.draw(stream, count) for stream in streams)))
             return (yield from deal(dealer, count, purpose=purpose, ring=ring))
 
         def opening(holder, kind, share, *, ring):
@@ -58,7 +58,7 @@ class Kept:
 def one_word_texts(documents: list[Document], space, key: DictionaryKey) -> list[Document]:
     """An empty text, and for every feature that the asker has a word for, that word."""
     words = own_words(documents, space, key=key)
-    return [Document(""), *(Document(found[0]) for found in words.values() if found)]
+    return [Document(""), *(Document(word[0]) for word in words.values() if word)]
 
 
 def test_one_word_texts_give_them_the_exact_weights(

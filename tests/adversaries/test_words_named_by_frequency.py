@@ -29,7 +29,7 @@ def in_any_order(documents: list[Document]) -> list[Document]:
 @pytest.fixture(scope="module")
 def trials() -> list[NamedFeatures]:
     notes = clinical_notes(2000, random_state=0).notes
-    texts = in_any_order([Document(one.text, one.urgency) for one in notes])
+    texts = in_any_order([Document(note.text, note.urgency) for note in notes])
     parts = [texts[1000 + start :: 4] for start in range(4)]
     return list(
         try_dictionary(Target(CountPlan(Labelling(BINARY)), parts, 1024, KEY), texts[:1000])
@@ -50,7 +50,7 @@ def test_without_the_sites_counts_frequency_finds_no_more_than_guessing(
 ) -> None:
     """The same words under another key, matched with counts of other words."""
     notes = clinical_notes(800, random_state=1).notes
-    texts = in_any_order([Document(one.text, one.urgency) for one in notes])
+    texts = in_any_order([Document(note.text, note.urgency) for note in notes])
     public = PublicText.of(texts[:400], BINARY)
     target = Target(CountPlan(Labelling(BINARY)), [texts[400:]], 256, KEY)
     shuffled = PublicText(public.words, np.random.default_rng(3).permutation(public.rates))

@@ -74,7 +74,7 @@ def test_the_coordinator_cannot_tell_one_site_from_none(
     vectors = own_counts(case, outcome)
     filtered = BucketFilter.of(case.study, counts_layout(case.study))
     assert filtered is not None
-    tables = [one[filtered.head :].reshape(filtered.rows, -1) for one in vectors]
+    tables = [vector[filtered.head :].reshape(filtered.rows, -1) for vector in vectors]
     having = sum((table > 0).any(axis=0).astype(int) for table in tables)
     alone, shared = np.flatnonzero(having == 1), np.flatnonzero(having >= 2)
     assert len(alone) >= 20
@@ -129,7 +129,7 @@ def test_an_evaluator_that_tells_other_buckets_is_named(
     with pytest.raises(Exception, match="evaluator") as caught:
         case.run()
     causes = [caught.value, caught.value.__cause__]
-    assert any(isinstance(one, ViolationError) and one.party == "evaluator" for one in causes)
+    assert any(isinstance(cause, ViolationError) and cause.party == "evaluator" for cause in causes)
 
 
 def test_a_quorum_refuses_what_nobody_would_filter() -> None:

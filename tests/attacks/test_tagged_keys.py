@@ -179,7 +179,7 @@ def test_the_coordinator_reads_no_query_through_randomisers(
     truth = np.array(rows(0).toarray()[0])
     right = float((np.array(readings) == truth).mean())
     assert abs(right - 0.25) < 0.06
-    assert len({tuple(one) for one in readings}) == len(readings)
+    assert len({tuple(reading) for reading in readings}) == len(readings)
 
 
 def test_the_evaluator_reads_no_direction_through_its_own_key(tagger: Tagger) -> None:
@@ -207,7 +207,7 @@ def test_the_evaluator_reads_no_direction_through_its_own_key(tagger: Tagger) ->
         hidden = Ciphertext.from_bytes(step.hidden, key=tagger.key.public)
         answers.append(tagger.read(hidden.residues[0]))
     assert rows(0).toarray()[0].tolist() not in answers
-    assert len({tuple(one) for one in answers}) == len(answers)
+    assert len({tuple(answer) for answer in answers}) == len(answers)
 
 
 def ciphertext_fields(kind: type[Message]) -> set[type]:

@@ -60,7 +60,7 @@ def test_a_set_with_its_own_split_keeps_it_for_every_seed(tmp_path) -> None:
     (known,) = known_or_named(tmp_path, SourceOptions(), AccuracySetting(), seeds=3)
     assert known.name == "MTS"
     assert known.engine is Engine.SHARES
-    assert [(len(one.train), len(one.test)) for one in known.pairs] == [(6, 2)] * 3
+    assert [(len(pair.train), len(pair.test)) for pair in known.pairs] == [(6, 2)] * 3
     other = tmp_path / "other.jsonl"
     other.write_text("".join(f'{{"text": "note {n}", "label": "{n % 2}"}}\n' for n in range(20)))
     (named,) = known_or_named(other, SourceOptions(), AccuracySetting(), seeds=2)

@@ -69,7 +69,7 @@ def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
         with (tmp_path / name).open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(["label", "text"])
-            rows.writerows([one.label, one.text] for one in notes(40))
+            rows.writerows([note.label, note.text] for note in notes(40))
     with (tmp_path / "mts_dialog.jsonl").open("w") as file:
         for number, one in enumerate(notes(40)):
             split = "train" if number < 30 else "test"
@@ -77,12 +77,12 @@ def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
     sms, mts = known_tasks(tmp_path, AccuracySetting(), splits=2)
     assert (sms.name, mts.name) == ("SMS", "MTS")
     assert len(sms.pairs) == 2
-    assert [(len(one.train), len(one.test)) for one in mts.pairs] == [(30, 10)]
+    assert [(len(pair.train), len(pair.test)) for pair in mts.pairs] == [(30, 10)]
     (alone,) = known_tasks(tmp_path / "mts_dialog.jsonl", AccuracySetting(), splits=2)
     assert alone == mts
     assert mts.setting.ngrams == (1, 1)
     other = source_task(tmp_path / "notes.csv", SourceOptions(), AccuracySetting(), splits=3)
-    assert [len(one.train) + len(one.test) for one in other.pairs] == [40, 40, 40]
+    assert [len(pair.train) + len(pair.test) for pair in other.pairs] == [40, 40, 40]
 
 
 def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch, tmp_path) -> None:

@@ -87,6 +87,6 @@ def test_single_rows_are_named_by_their_engine(monkeypatch) -> None:
         arguments = ["--documents", "10000", "--rows", engine, "--json"]
         done = CliRunner().invoke(app, ["train", *arguments])
         assert done.exit_code == 0, done.output
-        assert [(one.engine, one.features) for one in seen] == [(engine, one) for one in widths]
+        assert [(one.engine, one.features) for one in seen] == [(engine, width) for width in widths]
     done = CliRunner().invoke(app, ["train", "--rows", "fast"])
     assert "--rows: expected auto, quorum, shares, paillier, found 'fast'" in str(done.exception)

@@ -124,8 +124,8 @@ def test_standard_output_gets_the_table_and_nothing_else(
         rows = [json.loads(line) for line in said.splitlines()]
     else:
         rows = list(csv.DictReader(said.splitlines(), delimiter="," if kind == "csv" else "\t"))
-    assert [one["label"] for one in rows] == ["urgent", "urgent"]
-    assert [one["remark"] for one in rows] == ["", "no known word"]
+    assert [row["label"] for row in rows] == ["urgent", "urgent"]
+    assert [row["remark"] for row in rows] == ["", "no known word"]
     assert not (Path.cwd() / "-").exists()
 
 
@@ -147,7 +147,9 @@ def test_an_explanation_is_a_column(
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     words = (tmp_path / "new.csv", "--out", tmp_path / "out.jsonl", "--explain", "--json")
     assert json.loads(call(site, *words))["explained"] == 2
-    rows = [json.loads(one) for one in (tmp_path / "out.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(text_line) for text_line in (tmp_path / "out.jsonl").read_text().splitlines()
+    ]
     expected = ["fever (else routine), rash (0.25)", "no single word", ""]
     assert [row["because"] for row in rows] == expected
 

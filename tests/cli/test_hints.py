@@ -26,7 +26,9 @@ def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def texts(node: ast.AST) -> Iterator[str]:
     """Every text below a node, a value that it fills in replaced by a word."""
     if isinstance(node, ast.JoinedStr):
-        parts = (one.value if isinstance(one, ast.Constant) else PLACEHOLDER for one in node.values)
+        parts = (
+            value.value if isinstance(value, ast.Constant) else PLACEHOLDER for value in node.values
+        )
         yield "".join(map(str, parts))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value

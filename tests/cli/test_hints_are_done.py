@@ -68,17 +68,14 @@ FILES = {
     "restore the newest copy of the whole folder, including the journal": (
         f"{BACKUP}test_a_coordinator_comes_back_whole_and_with_its_key"
     ),
-    "only one process may use a seat's folder: end the other one": (
-        "tests/node/test_restored.py::test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out"
-    ),
     "rename one of them in the first line of the file": f"{HERE}test_a_table",
     "remove the blank line": f"{HERE}test_a_table",
     "name another place, or move it away first": f"{HERE}test_a_file_in_the_way",
     "write to another folder, or remove this one first": f"{HERE}test_notes_in_the_way",
 }
 TOUCHING = re.compile(
-    r"\b(touch|move|delete|erase|restore|rename|remove|put back|bring back|sed -i)\b"
-    r"|\bbring the (file|whole)|\bcopy of (the|its|a seat's) folder"
+    r"\b(touch|move|delete|erase|restore|rename|remove|put back|sed -i)\b"
+    r"|\bcopy of (the|its) folder"
 )
 NO_FILE = {"or remove the column means first"}
 
@@ -117,7 +114,7 @@ COMMANDS = {
 def _texts(node: ast.AST) -> Iterator[str]:
     """Every text below a node; a value that it fills in is a `…`."""
     if isinstance(node, ast.JoinedStr):
-        parts = (one.value if isinstance(one, ast.Constant) else "…" for one in node.values)
+        parts = (value.value if isinstance(value, ast.Constant) else "…" for value in node.values)
         yield "".join(map(str, parts))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
@@ -131,12 +128,14 @@ def _given(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            yield from ((called, one.value) for one in node.keywords if one.arg == "hints")
+            yield from (
+                (called, keyword.value) for keyword in node.keywords if keyword.arg == "hints"
+            )
             if called.startswith("hints."):
-                yield from (("", one) for one in node.args)
+                yield from (("", arg) for arg in node.args)
         elif isinstance(node, ast.Assign):
-            targets = (one for one in node.targets if isinstance(one, ast.Attribute))
-            yield from (("", node.value) for one in targets if one.attr == "hints")
+            targets = (target for target in node.targets if isinstance(target, ast.Attribute))
+            yield from (("", node.value) for target in targets if target.attr == "hints")
 
 
 def _assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from sottovoce import cli
-from sottovoce.cli import shell_words
+from sottovoce.cli import program, shell_words
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
+    shell_words.propose_commands_of(program.whole_program)
     yield
     shell_words.note_home(None)
 

@@ -77,9 +77,9 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     def call(path: tuple[str, ...], command: Any) -> Called:
         seen: Called = {}
         monkeypatch.setattr(command, "callback", lambda **given: seen.update(given))
-        for one in command.params:
+        for param in command.params:
             # What a command needs is not the question here.
-            monkeypatch.setattr(one, "required", False)
+            monkeypatch.setattr(param, "required", False)
         TREE.main(list(path), prog_name="sottovoce", standalone_mode=False)
         return seen
 
@@ -118,7 +118,9 @@ def test_every_option_can_stand_in_the_environment(
 
 
 def test_what_cannot_be_set_is_a_secret_or_no_setting() -> None:
-    options = {one.name for _, one in OPTIONS} | {one.name for one in TREE.params} | {"help", "_"}
+    options = (
+        {one.name for _, one in OPTIONS} | {param.name for param in TREE.params} | {"help", "_"}
+    )
     options = (options - {"_"}) | {"version"}
     assert set(ELSEWHERE) <= options
     assert all(ELSEWHERE.values())

@@ -72,7 +72,7 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
     assert len(tokens) == 3
     for path in (tmp_path / "cate").rglob("*"):
         if path.is_file():
-            assert not any(one in path.read_bytes() for one in tokens), path
+            assert not any(token in path.read_bytes() for token in tokens), path
             assert path.stat().st_mode & 0o077 == 0 or path.name == "certificate.pem", path
 
 
@@ -97,8 +97,8 @@ def test_a_study_is_made_again_under_another_name(coordinator_home: Path) -> Non
     call("study", "create", "--from", "urgency of clinical notes", "--name", "second round",
          "--home", coordinator_home)  # fmt: skip
     names = {
-        one["name"]
-        for one in json.loads(call("study", "list", "--home", coordinator_home, "--json"))
+        study["name"]
+        for study in json.loads(call("study", "list", "--home", coordinator_home, "--json"))
     }
     assert names == {"urgency of clinical notes", "second round"}
     text = call("study", "show", "second round", "--home", coordinator_home, "--toml")

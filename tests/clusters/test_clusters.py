@@ -127,7 +127,7 @@ def test_a_dask_cluster_gives_the_same_counts_also_when_a_worker_is_killed(
         assert model() == expected_model
 
         def children() -> Any:
-            return [one.process for one in cluster.workers.values()]
+            return [worker.process for worker in cluster.workers.values()]
 
         dying = kill_a_worker(documents(), children)
         assert same(count(dying, PLAN, key=KEY), expected)

@@ -290,7 +290,9 @@ def test_an_invitation_that_was_revoked_is_void(coordinator_home: Path) -> None:
     registry = registries(open_site(coordinator_home, entropy=SystemEntropy()).coordinator_place())[
         0
     ]
-    assert {one.organisation for one in registry.tickets()}.isdisjoint({"Northfield Hospital"})
+    assert {ticket.organisation for ticket in registry.tickets()}.isdisjoint(
+        {"Northfield Hospital"}
+    )
     with pytest.raises(InputError, match="Northfield Hospital has no open invitation"):
         call("study", "revoke", "north", "--home", coordinator_home)
 

@@ -113,7 +113,11 @@ class Told:
 
 
 def told_by(actions: tuple[Action, ...], kind: type[Message]) -> list[Tell]:
-    return [one for one in actions if isinstance(one, Tell) and isinstance(one.message, kind)]
+    return [
+        action
+        for action in actions
+        if isinstance(action, Tell) and isinstance(action.message, kind)
+    ]
 
 
 @pytest.fixture
@@ -315,7 +319,7 @@ def test_without_a_dealer_a_query_begins_anew_once_and_says_so(north: Told, late
     second = QueryId("north", 1)
     assert Tell((COORDINATOR,), AskedQuery(1, "dgk")) in actions
     assert RunQuery(second, Verdict.DGK, ("evaluator",)) in actions
-    news = [one.news for one in actions if isinstance(one, Emit)]
+    news = [action.news for action in actions if isinstance(action, Emit)]
     assert news == [QueryWithoutDealer("s-1", "north", 1, "dealer")]
     (end,) = north(ConversationOverdue(second, "evaluator", "waited 40 s"))
     assert isinstance(end.error, AbsenceError)
@@ -357,7 +361,7 @@ def test_a_closed_study_ends_a_question_and_an_answer_that_is_there_is_delivered
     waiting, having = seat_of(study, "north"), seat_of(study, "north")
     waiting(MINE)
     actions = waiting.hears(COORDINATOR, Closed())
-    (end,) = [one for one in actions if isinstance(one, EndAsking)]
+    (end,) = [action for action in actions if isinstance(action, EndAsking)]
     assert "the study is closed" in str(end.error)
     having(MINE)
     having(ConversationEnded(FIRST))
@@ -416,7 +420,7 @@ def test_an_attempt_that_opened_nothing_is_followed_by_another(coordinator: Told
     actions = coordinator(ConversationEnded(first, stopped=True))
     (refused,) = told_by(actions, RefusedEvaluation)
     assert refused.message.attempt == 1
-    assert not [one for one in actions if isinstance(one, EraseCounts)]
+    assert not [action for action in actions if isinstance(action, EraseCounts)]
     for peer in PEERS:
         actions = coordinator.hears(peer, AskedEvaluation())
     assert actions[-1] == RunEvaluation(second, PEERS)
@@ -429,7 +433,7 @@ def test_an_attempt_that_opened_nothing_is_followed_by_another(coordinator: Told
 def test_no_evaluation_is_held_beyond_the_plan_or_over_others(coordinator: Told) -> None:
     coordinator(SumsKnown(HeldEvaluations(PEERS[:3], frozenset())))
     (refused,) = coordinator.hears("lakeside", AskedEvaluation())
-    assert "over the same peers: north, harbour, valley" in refused.message.reason
+    assert "the same peers: north, harbour, valley" in refused.message.reason
     coordinator.hears("valley", Leaving())
     (refused,) = coordinator.hears("north", AskedEvaluation())
     assert "over the same peers" in refused.message.reason
@@ -447,7 +451,7 @@ ATTEMPT = EvaluationId(0, 1)
 
 
 def ended(actions: tuple[Action, ...]) -> SottovoceError:
-    (end,) = [one for one in actions if isinstance(one, EndEvaluating)]
+    (end,) = [action for action in actions if isinstance(action, EndEvaluating)]
     assert end.error is not None
     return end.error
 
@@ -490,7 +494,7 @@ def test_an_evaluation_that_was_held_is_refused_before_anything_is_sent(
         assert north.hears(COORDINATOR, OPENED) == ()
         actions = north(EvaluationWanted(1500.0))
     assert "not held yet, found number 1 again" in str(ended(actions))
-    assert not [one for one in actions if isinstance(one, RunEvaluation)]
+    assert not [action for action in actions if isinstance(action, RunEvaluation)]
 
 
 def test_a_peer_names_whom_it_waited_for(north: Told) -> None:
@@ -550,8 +554,8 @@ def test_a_helper_refuses_an_evaluation_that_was_held_and_its_people_hear_of_it(
     assert run == RunEvaluation(ATTEMPT, PEERS)
     evaluator(held(0))
     actions = evaluator.hears(COORDINATOR, OpenedEvaluation(0, 2, PEERS))
-    (note,) = [one for one in actions if isinstance(one, NoteRefusal)]
-    (news,) = [one.news for one in actions if isinstance(one, Emit)]
+    (note,) = [action for action in actions if isinstance(action, NoteRefusal)]
+    (news,) = [action.news for action in actions if isinstance(action, Emit)]
     assert isinstance(news, Refused)
     assert note.reason == news.reason
     assert not evaluator.state.conversations

@@ -162,7 +162,7 @@ def test_enrolment_waits_for_everybody_and_says_for_whom(told: Told) -> None:
     assert view_of(told.state).wait.whom == ("lakeside",)  # type: ignore[union-attr]
     last = told.study.roster.participants[-1]
     actions = told(SeatTaken(last.name, last.public))
-    assert [type(one) for one in actions[2:]] == [DropAll, TakeSeat, Emit, RunAttempt]
+    assert [type(action) for action in actions[2:]] == [DropAll, TakeSeat, Emit, RunAttempt]
     assert told.tells(Seating)[0].recipients == OTHERS
     assert told.state.phase is Phase.AGREEMENT
 
@@ -248,7 +248,13 @@ def test_after_a_sum_who_leaves_is_only_left_out(told: Told) -> None:
     assert told.did(LeaveOut) == [LeaveOut(told.state.session, ("valley",))]
     # A process that starts again tells its program once more.
     actions = told(Started(frozenset({(digest, "preparation")})))
-    assert [type(one) for one in actions] == [TakeSeat, RecallAttempt, Emit, RunAttempt, LeaveOut]
+    assert [type(action) for action in actions] == [
+        TakeSeat,
+        RecallAttempt,
+        Emit,
+        RunAttempt,
+        LeaveOut,
+    ]
 
 
 def test_a_sum_of_another_roster_is_not_this_one_s(told: Told) -> None:
@@ -392,7 +398,7 @@ def test_a_restart_does_what_is_still_to_be_done(told: Told) -> None:
     told.fails("valley", "InputError")
     actions = told(Started())
     first = Stage.DICTIONARY
-    kinds = [type(one) for one in actions]
+    kinds = [type(action) for action in actions]
     assert kinds == [TakeSeat, RecallAttempt, DropSession, Emit, RunAttempt]
     assert actions[4] == RunAttempt(told.state.attempt)
     assert told.state.attempt.stage is first

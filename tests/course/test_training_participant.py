@@ -82,7 +82,11 @@ class Seat:
     now: float = 1000.0
 
     def __post_init__(self) -> None:
-        public = next(one.public for one in self.study.roster.participants if one.name == "valley")
+        public = next(
+            participant.public
+            for participant in self.study.roster.participants
+            if participant.name == "valley"
+        )
         self.state = Participation(self.terms, "valley", {"valley": public}, ParticipantRecord())
 
     def __call__(self, happened: object) -> tuple[Action, ...]:
@@ -259,7 +263,7 @@ def test_a_roster_with_another_key_of_ours_is_refused(seat: Seat, study: Study) 
         for one in Seating.of(1, study.roster).seats
     )
     actions = seat.hears(Seating(1, seats))
-    error = next(one.error for one in actions if isinstance(one, EndCourse))
+    error = next(action.error for action in actions if isinstance(action, EndCourse))
     assert isinstance(error, ViolationError)
     assert "expected our own key" in error.message
     assert seat.said == [Declined(1)]

@@ -122,14 +122,16 @@ def test_sentences_and_entities_of_json_lines_are_read_back_as_spans(
             if entity.negated:
                 expected.append((f"{entity.type}:Negated", entity.start, entity.end))
                 negated += 1
-        expected += [(one.section, one.start, one.end) for one in note.sentences]
+        expected += [
+            (sentence.section, sentence.start, sentence.end) for sentence in note.sentences
+        ]
         assert found == expected
     assert negated
     plain = list(open_source(file, SourceOptions(label="urgency")).documents())
     assert not any(":" in span.type for document in plain for span in document.spans)
     write_notes(notes, tmp_path / "brat", kind="brat")
     brat = list(open_source(tmp_path / "brat" / "a", SourceOptions(qualified=True)).documents())
-    sections = {one.section for note in notes for one in note.sentences}
+    sections = {sentence.section for note in notes for sentence in note.sentences}
     for one, other in zip(documents, brat, strict=True):
         same = {(span.type, _place(span)) for span in one.spans if span.type not in sections}
         assert same == {(span.type, _place(span)) for span in other.spans}

@@ -56,7 +56,11 @@ def test_units_are_understood(unit: Path, tmp_path: Path) -> None:
         check=False,
     )
     complaints = [line for line in done.stderr.splitlines() if unit.stem.split("@")[0] in line]
-    assert not [one for one in complaints if re.search(r"Unknown|Failed to parse|not valid", one)]
+    assert not [
+        complaint
+        for complaint in complaints
+        if re.search(r"Unknown|Failed to parse|not valid", complaint)
+    ]
 
 
 def test_services_are_hardened_and_not_root() -> None:

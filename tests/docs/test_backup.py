@@ -93,7 +93,7 @@ def test_everything_that_the_page_forbids_is_tried_by_a_test() -> None:
 def _named_places() -> list[str]:
     """Every place in a home that the page names, as a pattern below it."""
     found = re.findall(r"`HOME/([^`]+)`", PAGE)
-    places = [re.sub(r"\b(ID|SEAT)\b", "*", one) for one in dict.fromkeys(found)]
+    places = [re.sub(r"\b(ID|SEAT)\b", "*", place) for place in dict.fromkeys(found)]
     ledger = "studies/*/*/ledger.jsonl"
     assert "with its `.head` and `.receipt`" in PAGE
     return [*places, f"{ledger}.head", f"{ledger}.receipt"]
@@ -154,7 +154,7 @@ def _write_as_commands_do(net: Homes) -> None:
 def _files(root: Path) -> set[Path]:
     """Every file of every home, as it is called from there."""
     files = (one.relative_to(root) for one in root.glob("*/**/*") if one.is_file())
-    return {Path(*one.parts[1:]) for one in files}
+    return {Path(*file.parts[1:]) for file in files}
 
 
 def _delete(root: Path, *names: str) -> None:
@@ -177,7 +177,7 @@ async def _worked(net: Network, wanted: Callable[[Event], bool]) -> None:
     net.events.clear()
     came = net.when(wanted)
     async with net.serving():
-        joining = [asyncio.create_task(net.join(one)) for one in SITES]
+        joining = [asyncio.create_task(net.join(site)) for site in SITES]
         await came.wait()
         for task in joining:
             task.cancel()
@@ -200,7 +200,7 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
         shutil.rmtree(place)
         shutil.copytree(older, place)
         async with net.serving():
-            joining = (net.join(one) for one in SITES)
+            joining = (net.join(site) for site in SITES)
             found = await asyncio.gather(*joining, return_exceptions=True)
         told = [one for one in found if "older copy" in str(one)]
         assert told, found
@@ -274,7 +274,7 @@ def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None
         async with net.serving():
             folder = net.membership("valley").folder
             stopping = Copying("valley", "training", folder, tmp_path / "unused", kills_early=True)
-            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            others = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
             with stopping.watched(), suppress(KilledError):
                 await net.join("valley")
             assert stopping.dead
@@ -301,10 +301,10 @@ def test_the_others_go_on_without_a_site_that_lost_its_journal(
     monkeypatch.setattr(
         Training,
         "unseen",
-        lambda _, seats, **__: tuple(one for one in seats if one in absence.gone),
+        lambda _, seats, **__: tuple(seat for seat in seats if seat in absence.gone),
     )
     began = net.when(lambda one: _sent_something(one) and getattr(one, "seat", "") == "valley")
-    others = [one for one in net.documents if one != "valley"]
+    others = [peer for peer in net.documents if peer != "valley"]
 
     async def story() -> None:
         async with net.serving():

@@ -35,7 +35,7 @@ def quoted(text: str) -> list[str]:
 def test_every_event_stands_on_the_page_with_its_fields() -> None:
     said = {quoted(name)[0]: quoted(held) for name, held, _ in rows("Events")}
     real = {
-        kebab(one.__name__): [field.name for field in fields(one)] for one in get_args(events.Event)
+        kebab(arg.__name__): [field.name for field in fields(arg)] for arg in get_args(events.Event)
     }
     assert said == real
 

@@ -93,7 +93,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Homes:
                 await net.join_all("north", "harbour", "valley")
                 async with net.staying("north", "harbour"):
                     sites = ("north", "harbour", "valley")
-                    await asyncio.gather(*(net.evaluate(one) for one in sites))
+                    await asyncio.gather(*(net.evaluate(site) for site in sites))
 
         asyncio.run(asyncio.wait_for(story(), 500))
     return net
@@ -145,7 +145,7 @@ def test_every_command_that_a_sentence_names_exists() -> None:
         while words and hasattr(known, "commands") and not words[0].startswith("-"):
             assert words[0] in known.commands, command
             known = known.commands[words.pop(0)]
-        options = {name for one in known.params for name in (*one.opts, *one.secondary_opts)}
+        options = {name for param in known.params for name in (*param.opts, *param.secondary_opts)}
         asked = {word.split("=")[0] for word in words if word.startswith("--")}
         assert asked <= options | {"--help", "--install-completion", "--show-completion"}, command
 

@@ -95,7 +95,10 @@ def write(path: Path, documents: Any, *, labelled: bool = True) -> None:
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["note", "urgency"] if labelled else ["note"])
-        rows.writerows([one.text, one.label] if labelled else [one.text] for one in documents)
+        rows.writerows(
+            [document.text, document.label] if labelled else [document.text]
+            for document in documents
+        )
 
 
 def created(root: Path, here: Commands, port: int) -> None:

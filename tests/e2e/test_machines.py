@@ -132,9 +132,9 @@ def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(
     place.start("valley", approve=script)
     place.check_model()
     lines = list(read_ledger(tmp_path / "valley-hospital/valley/ledger.jsonl"))
-    let_go = [one.digest for one in lines if one.what == "approval"]
-    assert let_go == [one.digest for one in lines if one.what == "sent"]
-    masked = [one for one in lines if one.kind == "masked-parts" and one.what == "sent"]
+    let_go = [line.digest for line in lines if line.what == "approval"]
+    assert let_go == [line.digest for line in lines if line.what == "sent"]
+    masked = [line for line in lines if line.kind == "masked-parts" and line.what == "sent"]
     # The dead process had asked for the first of them already.
     assert len(asked.read_text().split()) == len(masked) + 1
 

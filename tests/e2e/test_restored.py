@@ -25,7 +25,9 @@ def until(happened: Callable[[], bool], place: Village) -> None:
     """Wait for something that a process does."""
     ends = time.monotonic() + WAIT_SECONDS
     while not happened():
-        assert time.monotonic() < ends, "\n".join(one.story() for one in place.machines.values())
+        assert time.monotonic() < ends, "\n".join(
+            machine.story() for machine in place.machines.values()
+        )
         time.sleep(0.02)
 
 
@@ -55,11 +57,11 @@ class Backup:
     def masked_left(self) -> bool:
         """Whether numbers under masks left the home in this stage."""
         lines = read_ledger(self.place.root / HOME / SITE / "ledger.jsonl")
-        sent = {(one.stage, one.kind) for one in lines if one.what == "sent"}
+        sent = {(line.stage, line.kind) for line in lines if line.what == "sent"}
         return (self.stage, "masked-parts") in sent and self._is_read()
 
     def _is_read(self) -> bool:
-        return bool([one for one in self.place.bodies() if one.sender == SITE])
+        return bool([body for body in self.place.bodies() if body.sender == SITE])
 
     def restored(self) -> None:
         """The disk is lost, and the copy takes its place."""
@@ -70,8 +72,8 @@ class Backup:
 def check_one_body_a_place(bodies: list[ReadBody]) -> None:
     """No place has two bodies: nothing was ever under one mask twice."""
     first: dict[tuple[str, ...], str] = {}
-    for one in bodies:
-        assert first.setdefault((one.sender, *one.place), one.digest) == one.digest, one
+    for body in bodies:
+        assert first.setdefault((body.sender, *body.place), body.digest) == body.digest, body
 
 
 def restore(founded: Founded, tmp_path: Path, dictionary: str, stage: str, *, edited: bool) -> None:
@@ -87,7 +89,7 @@ def restore(founded: Founded, tmp_path: Path, dictionary: str, stage: str, *, ed
     assert result["error"] in {"CopyError", "ReplayError", "JournalError"}
     assert "nothing was sent" in result["message"]
     bodies = place.bodies()
-    assert not [one for one in bodies[before:] if one.sender == SITE]
+    assert not [body for body in bodies[before:] if body.sender == SITE]
     check_one_body_a_place(bodies)
 
 
@@ -119,7 +121,7 @@ def test_of_a_home_and_its_copy_elsewhere_one_is_found_out(
     original = place[SITE]
     place.start(SITE, edited=edited, root=backup.folder)
     results = [one.result(seconds=WAIT_SECONDS) for one in (original, place[SITE])]
-    errors = [one["error"] for one in results if "error" in one]
+    errors = [result["error"] for result in results if "error" in result]
     assert len(errors) >= 1
     assert set(errors) <= {"CopyError", "ReplayError", "JournalError", "StoppedError"}
     check_one_body_a_place(place.bodies())

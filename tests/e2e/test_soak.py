@@ -91,7 +91,7 @@ def test_half_of_the_peers_may_leave_for_good(founded: Founded, stage: str) -> N
         place[name].signal(signal.SIGSTOP)
     place["coordinator"].until("stage-began", stage=stage, attempt=2)
     place.restart("coordinator")
-    stay = tuple(one for one in place.sites if one not in gone)
+    stay = tuple(site for site in place.sites if site not in gone)
     place.check_model(*stay)
 
 

@@ -52,7 +52,7 @@ def test_a_peer_s_view_is_a_classifier_for_scikit_learn_s_tools(model: ToyTextCl
     assert alice.classes_.tolist() == ["bone", "heart"]
     assert accuracy_score(LABELS, alice.predict(TEXTS)) == 1.0
     assert alice.score(np.array(TEXTS), LABELS) == 1.0
-    assert (alice.decision_function(TEXTS) > 0).tolist() == [one == "heart" for one in LABELS]
+    assert (alice.decision_function(TEXTS) > 0).tolist() == [label == "heart" for label in LABELS]
     lowered = make_pipeline(FunctionTransformer(lambda X: [one.lower() for one in X]), alice)
     assert lowered.predict(["HEART PAIN today"]).tolist() == ["heart"]
     with pytest.raises(MisuseError, match="fitted by all peers together"):
@@ -102,14 +102,14 @@ def test_every_obvious_form_of_a_part_is_the_same_part(library: Any, tmp_path: P
         "source": open_source(path),
     }
     for documents in LocalFederation(parts).documents.values():
-        assert [(one.text, one.label) for one in documents] == parts["pairs"]
+        assert [(document.text, document.label) for document in documents] == parts["pairs"]
 
 
 def test_one_frame_for_all_peers_and_rows_that_are_dealt() -> None:
     frame = pd.DataFrame({"note": TEXTS, "dx": LABELS, "site": ["b", "a"] * 12, "p": range(24)})
     federation = LocalFederation.of_frame(frame, peer="site", text="note", label="dx", group="p")
     assert federation.peers == ("b", "a")
-    assert [one.text for one in federation.documents["a"]] == TEXTS[1::2]
+    assert [document.text for document in federation.documents["a"]] == TEXTS[1::2]
     assert federation.documents["a"][0].group == "1"
     with pytest.raises(InputError, match="expected a data frame with the column 'hospital'"):
         LocalFederation.of_frame(frame, peer="hospital", text="note", label="dx")
@@ -144,7 +144,7 @@ def test_a_frozen_view_is_scored_in_folds_and_drawn(model: ToyTextClassifier) ->
 def test_a_peer_is_never_worse_off_than_alone() -> None:
     contrary = ["bone" if label == "heart" else "heart" for label in LABELS]
     given = {"alice": LABELS, "bob": LABELS, "carol": contrary}
-    parts = {name: ([f"{one} {name}" for one in TEXTS], labels) for name, labels in given.items()}
+    parts = {name: ([f"{text} {name}" for text in TEXTS], labels) for name, labels in given.items()}
     joint = toy(held_out=0.5, characters=None).fit(LocalFederation(parts, policy=ANYTHING))
     with pytest.raises(MisuseError, match="expected an evaluation to compare a peer's own model"):
         joint.at("carol", own=True)
@@ -161,7 +161,7 @@ def test_a_peer_is_never_worse_off_than_alone() -> None:
 
 def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
     parts = {
-        name: ([f"{one} {name}" for one in TEXTS], LABELS) for name in ("alice", "bob", "carol")
+        name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")
     }
     grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
     found = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=4)
@@ -175,7 +175,7 @@ def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
 
 def test_every_fold_is_a_study_judged_on_what_it_left_out() -> None:
     parts = {
-        name: ([f"{one} {name}" for one in TEXTS], LABELS) for name in ("alice", "bob", "carol")
+        name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")
     }
     found = cross_validate(toy(held_out=0.0), LocalFederation(parts), folds=4)
     assert found["test_score"].shape == found["fit_time"].shape == (4,)

@@ -15,7 +15,9 @@ class ToyTextClassifier(TextClassifier):
 
 LETTERS = "abcdefghijklmnopqrst"
 # More of one than of the other: without a word the label is clear, and no rounding decides.
-TEXTS = [f"heart seen {one}" for one in LETTERS] + [f"bone seen {one}" for one in LETTERS[:8]]
+TEXTS = [f"heart seen {letter}" for letter in LETTERS] + [
+    f"bone seen {letter}" for letter in LETTERS[:8]
+]
 LABELS = ["cardiac"] * 20 + ["orthopaedic"] * 8
 PARTS = dict.fromkeys(("alice", "bob", "carol"), (TEXTS, LABELS))
 

@@ -90,7 +90,7 @@ def test_texts_go_through_intermediaries_too_and_labels_stay_sealed() -> None:
         for engine, clouds in (("auto", {"north": "cloud"}), ("paillier", {}))
     )
     assert model.engine_ == "paillier"
-    asked = [one.text for one in documents["north"][:20]]
+    asked = [document.text for document in documents["north"][:20]]
     found = model.predict(asked, peer="north") == alone.predict(asked, peer="north")
     assert np.mean(found) > 0.9
 
@@ -109,11 +109,11 @@ def test_an_intermediary_sees_ciphertexts_and_how_many_rows_there_are(rados: int
     assert uploaded == (16 if rados else 48)
     square = outcome.trained.key.public.modulus**2
     residues = [
-        int(one)
+        int(residue)
         for item in view.received
         for leaf in leaves(item.message)
         if isinstance(leaf, Ciphertext)
-        for one in leaf.residues
+        for residue in leaf.residues
     ]
     assert len(residues) > FEWEST
     assert_looks_uniform(residues, square, what="ciphertexts at the intermediary")
@@ -156,7 +156,7 @@ def test_attacks_recover_nothing_from_any_view() -> None:
             (
                 decrypt_residues(key, leaf)
                 if name == "coordinator"
-                else [int(one) for one in leaf.residues]
+                else [int(residue) for residue in leaf.residues]
             )
             if isinstance(leaf, Ciphertext)
             else leaf
@@ -196,7 +196,7 @@ def test_an_intermediary_is_named_after_its_peer() -> None:
     roster, _ = draw_roster(PEERS, entropy=SystemEntropy(), intermediaries={"bob": "cloud"})
     assert roster.intermediary("bob") == "intermediary-bob"
     assert roster.intermediary("alice") is None
-    without = tuple(one for one in roster.participants if one.name != "bob")
+    without = tuple(participant for participant in roster.participants if participant.name != "bob")
     with pytest.raises(InputError, match="an intermediary named after its peer"):
         Roster(without)
 

@@ -85,7 +85,7 @@ def test_texts_too() -> None:
     federation = LocalFederation({"north": documents}, outsourced_to="cloud")
     settings = {"key_bits": 768, "min_documents": 1, "alpha": 2.0}
     model = ToyTextClassifier(features=4, **settings).fit(federation)
-    assert len(model.predict([one.text for one in documents[:5]])) == 5
+    assert len(model.predict([document.text for document in documents[:5]])) == 5
 
 
 # What the evaluator saw
@@ -96,17 +96,17 @@ def test_the_evaluator_sees_ciphertexts_and_rounded_numbers(rados: int) -> None:
     outcome = fitted(rados).study_
     view, modulus = outcome.views["evaluator"], outcome.trained.key.public.modulus
     residues = [
-        int(one)
+        int(residue)
         for item in view.received
         for leaf in leaves(item.message)
         if isinstance(leaf, Ciphertext)
-        for one in leaf.residues
+        for residue in leaf.residues
     ]
     assert len(residues) > FEWEST
     assert_looks_uniform(residues, modulus**2, what="ciphertexts at the evaluator")
     assert sum(len(one.rows) for one in view.of(SealedRows)) == 50
     seen = [
-        [int(one) for one in leaf.residues] if isinstance(leaf, Ciphertext) else leaf
+        [int(residue) for residue in leaf.residues] if isinstance(leaf, Ciphertext) else leaf
         for leaf in view.leaves()
     ]
     X, y = rows()
@@ -140,8 +140,8 @@ def test_one_of_several_penalties_is_chosen_at_home() -> None:
         )
         for side in (training_side(party, documents), held_back_side(party, documents))
     ]
-    ridges = [Ridge(alpha=one, fit_intercept=False).fit(*sides[0]) for one in alphas]
-    right = [np.sum((one.predict(sides[1][0]) > 0) == (sides[1][1] > 0)) for one in ridges]
+    ridges = [Ridge(alpha=alpha, fit_intercept=False).fit(*sides[0]) for alpha in alphas]
+    right = [np.sum((ridge.predict(sides[1][0]) > 0) == (sides[1][1] > 0)) for ridge in ridges]
     assert right[0] != right[1]
     best = int(np.argmax(right))
     assert outcome.trained.alpha == outcome.models["alice"].alpha == alphas[best]

@@ -68,7 +68,8 @@ def joined_columns(outcome: StudyOutcome, entities: Entities) -> np.ndarray:
     """Every peer's block columns as a friend would add them up, rounded as they travel."""
     plan = BlockPlan.of(outcome.study.plan, outcome.trained.totals)
     return sum(
-        decode(plan.write(one)[: plan.size], plan.columns) for one in peer_blocks(outcome, entities)
+        decode(plan.write(block)[: plan.size], plan.columns)
+        for block in peer_blocks(outcome, entities)
     )
 
 
@@ -81,7 +82,8 @@ def peer_blocks(outcome: StudyOutcome, entities: Entities) -> list[Any]:
             model.space,
             peer,
             training_side(
-                outcome.parties[peer], [one for one in documents[peer] if one.label is not None]
+                outcome.parties[peer],
+                [document for document in documents[peer] if document.label is not None],
             ),
             key=model.key,
             totals=outcome.trained.totals,
@@ -95,7 +97,7 @@ def twin(model: Any, entities: Entities, alpha: float | None = None) -> np.ndarr
     outcome = model.study_
     blocks = peer_blocks(outcome, entities)
     columns = joined_columns(outcome, entities).reshape(blocks[0].rows.shape)
-    b = sum(one.moments.products for one in blocks)
+    b = sum(block.moments.products for block in blocks)
     penalties = penalties_of(outcome.study.plan, columns.shape[1], alpha or model.alpha)
     return solve(columns.T @ columns, b, penalty=penalties)
 
@@ -111,7 +113,7 @@ def joint_rows(
     """What these peers have of some entities together, in integers; what is shared counts once."""
     model, made = outcome.models[asker], []
     for peer in peers:
-        mine = {one.group: one for one in entities.federation().documents[peer]}
+        mine = {document.group: document for document in entities.federation().documents[peer]}
         asked = [mine[name] for name in names]
         made.append(
             integer_rows(
@@ -284,9 +286,9 @@ def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
     )
     found = model.evaluate()
     held_out = [
-        one.group
-        for one in entities.federation().documents["alice"]
-        if one.group
+        document.group
+        for document in entities.federation().documents["alice"]
+        if document.group
         not in {
             two.group
             for two in training_side(
@@ -308,7 +310,7 @@ def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
 
 def seen_numbers(view: Any, key: Any, *, opens: bool) -> list[Any]:
     return [
-        (decrypt_residues(key, leaf) if opens else [int(one) for one in leaf.residues])
+        (decrypt_residues(key, leaf) if opens else [int(residue) for residue in leaf.residues])
         if isinstance(leaf, Ciphertext)
         else leaf
         for leaf in view.leaves()
@@ -324,7 +326,7 @@ def test_attacks_recover_nothing_from_any_view(engine: str, remote: str) -> None
     outcome = model.study_
     key = outcome.trained.key
     rows = joint_rows(outcome, entities, entities.names, asker="alice")
-    signs = [1 if one == "class 1" else -1 for one in entities.labels]
+    signs = [1 if label == "class 1" else -1 for label in entities.labels]
     for name, view in outcome.views.items():
         seen = seen_numbers(view, key, opens=name == "coordinator")
         report = attack_everything(seen, modulus=key.public.modulus)
@@ -492,7 +494,11 @@ def test_peers_with_other_entities_are_named() -> None:
     federation = LocalFederation(parts, partition="features", shared=entities.shared)
     with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
         fit(entities, federation)
-    parts["carol"] = (rows, ["class 0" if one == "class 1" else "class 1" for one in labels], names)
+    parts["carol"] = (
+        rows,
+        ["class 0" if label == "class 1" else "class 1" for label in labels],
+        names,
+    )
     federation = LocalFederation(parts, partition="features", shared=entities.shared)
     with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
         fit(entities, federation)

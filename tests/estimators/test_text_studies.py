@@ -133,8 +133,8 @@ def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> 
     top = model.top_words("harbour", 2)
     assert {one.word for one in top["heart"]} == {"heart", "pain"}
     assert {one.word for one in top["bone"]} == {"bone", "break"}
-    assert all(one.weight > 0 for words in top.values() for one in words)
-    assert all(one.share == 0.5 for words in top.values() for one in words)
+    assert all(word.weight > 0 for words in top.values() for word in words)
+    assert all(word.share == 0.5 for words in top.values() for word in words)
     with pytest.raises(InputError, match="found 'mallory'"):
         model.top_words("mallory")
 
@@ -231,7 +231,7 @@ def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> N
 def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
     model = urgency(verdict="dgk", alpha=(0.5, 2.0), features=16)
     assert model.study_.models["north"].alpha in {0.5, 2.0}
-    texts = [one.text for one in model.federation_.documents["north"][:5]]
+    texts = [document.text for document in model.federation_.documents["north"][:5]]
     key = model.study_.models["north"].key
     plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].alpha)
     # What chose the penalty did not train the model.

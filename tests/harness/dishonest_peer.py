@@ -204,7 +204,7 @@ class Mallory:
         models[MALLORY] = replace(models[MALLORY], operating_point=(threshold,))
         outcome.models = models
         classes = outcome.classify(MALLORY, documents).classes
-        return np.array([one == ("urgent",) for one in classes])
+        return np.array([class_ == ("urgent",) for class_ in classes])
 
     def _bisected(self, outcome: StudyOutcome) -> float:
         low, high = -6.0, 6.0

@@ -28,5 +28,5 @@ def victim(documents: int, *, least: int = 1, seed: int = 0) -> Victim:
     notes = clinical_notes(documents, random_state=seed)
     words = CountVectorizer(token_pattern=r"\w+", min_df=least)
     counts = sparse.csr_array(words.fit_transform(notes.texts).astype(np.float64))
-    labels = np.array([1.0 if found == "urgent" else -1.0 for found in notes.labels("urgency")])
+    labels = np.array([1.0 if label == "urgent" else -1.0 for label in notes.labels("urgency")])
     return Victim(counts, labels)

@@ -38,9 +38,9 @@ class Homes(Network):
         expires = datetime.now(UTC) + timedelta(hours=1)
         where = (self.address, self.fingerprint, token.study, "urgency of notes")
         invited = next(
-            one
-            for one in read_toy(self.text).organisations
-            if one.organisation == token.organisation
+            organisation
+            for organisation in read_toy(self.text).organisations
+            if organisation.organisation == token.organisation
         )
         who = (invited.name, token.seats, token.secret, expires)
         study = site.accept(Invitation(*where, *who))

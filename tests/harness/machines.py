@@ -128,7 +128,9 @@ class Scene:
     def labels(self, peer: str, count: int) -> list[list[str]]:
         """The classes of a peer's first documents, by the weights of a study in memory."""
         outcome = replace(self, release="peers")._in_memory()
-        return [list(one) for one in outcome.classify(peer, self.by_site[peer][:count]).classes]
+        return [
+            list(class_) for class_ in outcome.classify(peer, self.by_site[peer][:count]).classes
+        ]
 
     def _in_memory(self, *peers: str) -> StudyOutcome:
         names = peers or tuple(self.by_site)
@@ -331,11 +333,11 @@ class Machine:
         """The first event of this kind that has these values."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            for one in self.lines():
-                if one["event"] == event and all(one[key] == like[key] for key in like):
-                    return one
-                if one["event"] == "result" and event != "result":
-                    raise AssertionError(f"{self.name} ended before {event} {like}: {one}")
+            for line in self.lines():
+                if line["event"] == event and all(line[key] == like[key] for key in like):
+                    return line
+                if line["event"] == "result" and event != "result":
+                    raise AssertionError(f"{self.name} ended before {event} {like}: {line}")
             time.sleep(0.01)
         raise AssertionError(f"{self.name}: no {event} {like} in {seconds} s\n{self.story()}")
 
@@ -344,15 +346,19 @@ class Machine:
 
     def story(self) -> str:
         errors = Path(f"{self.log}.err")
-        told = [str(one) for one in self.lines() if one["event"] != "moved"]
+        told = [str(line) for line in self.lines() if line["event"] != "moved"]
         return "\n".join([*told, errors.read_text() if errors.exists() else ""])
 
     def until_moved(self, stage: str, letters: int, *, seconds: float = 150.0) -> None:
         """Until so many letters of a stage came or went."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            for one in self.lines():
-                if one["event"] == "moved" and one["stage"] == stage and one["letters"] >= letters:
+            for line in self.lines():
+                if (
+                    line["event"] == "moved"
+                    and line["stage"] == stage
+                    and line["letters"] >= letters
+                ):
                     return
             time.sleep(0.01)
         raise AssertionError(f"{self.name}: too few letters of {stage}\n{self.story()}")
@@ -463,7 +469,7 @@ class Village:
         """The weights that all these sites (all, unless told) hold, which must be the same."""
         found = [self[one].result() for one in names or self.sites]
         problems = [one for one in found if one.get("weights") is None]
-        assert not problems, (problems, *(one.story() for one in self.machines.values()))
+        assert not problems, (problems, *(machine.story() for machine in self.machines.values()))
         assert all(one["weights"] == found[0]["weights"] for one in found)
         return np.array(found[0]["weights"])
 
@@ -483,8 +489,8 @@ class Village:
         return [ReadBody(one["sender"], tuple(one["place"]), one["digest"]) for one in read]
 
     def end(self) -> None:
-        for one in self.machines.values():
-            one.kill()
+        for machine in self.machines.values():
+            machine.kill()
 
 
 def free_port() -> int:

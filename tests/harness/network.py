@@ -230,7 +230,7 @@ class Network:
     @asynccontextmanager
     async def staying(self, *seats: str) -> AsyncIterator[None]:
         """The sites of these seats stay to deal and to sign."""
-        tasks = [asyncio.create_task(self.join(one, stay=True)) for one in seats]
+        tasks = [asyncio.create_task(self.join(seat, stay=True)) for seat in seats]
         try:
             yield
         finally:
@@ -243,7 +243,7 @@ class Network:
 
     async def join_all(self, *seats: str) -> list[Joined]:
         """One site for each of these seats."""
-        return list(await asyncio.gather(*(self.join(one) for one in seats)))
+        return list(await asyncio.gather(*(self.join(seat) for seat in seats)))
 
 
 def network(root: Path, *, documents: int = 300, sites: int = 3, **changes: str) -> Network:

@@ -70,8 +70,8 @@ def is_known(command: str) -> bool:
 def _tree() -> Any:
     """The commands, whose work is not done."""
     tree = get_command(cli.app)
-    for one in _leaves(tree):
-        one.callback = lambda **_: None
+    for leaf in _leaves(tree):
+        leaf.callback = lambda **_: None
     return tree
 
 

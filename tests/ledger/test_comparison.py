@@ -46,7 +46,7 @@ def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
     other = ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
     found = compare(cut, other)
     assert found.alike == 2
-    assert [one.number for one in found.differences] == [2, 3]
+    assert [difference.number for difference in found.differences] == [2, 3]
     assert str(found.differences[0]) == (
         "letter 2 of session 73657373696f6e from north to coordinator: "
         "received, and not in the sender's ledger"
@@ -91,4 +91,6 @@ def test_what_a_site_exports_holds_the_lines_of_all_its_seats(tmp_path: Path) ->
     for found in (compare(other, site), compare(site, other)):
         assert (found.alike, found.differences) == (2, ())
     cut = ledger(tmp_path, "coordinator", (LineKind.SENT, answers["north"]))
-    assert [one.recipient for one in compare(cut, site).differences] == ["member-north"]
+    assert [difference.recipient for difference in compare(cut, site).differences] == [
+        "member-north"
+    ]

@@ -75,7 +75,7 @@ def test_a_line_says_what_left_to_whom_and_what_it_reveals(written: Path) -> Non
     assert first.reveals == Consent.discloses.reveals
     assert first.digest == hashlib.sha256(b"sealed bytes").hexdigest()
     assert first.entry == sent(0)
-    assert [one.line for one in lines] == [1, 2, 3, 4, 5, 6]
+    assert [line.line for line in lines] == [1, 2, 3, 4, 5, 6]
     assert "sealed bytes" not in written.read_text()
     assert written.stat().st_mode & 0o777 == 0o600
 
@@ -283,7 +283,7 @@ def test_exports_hold_every_line_and_run_nothing(written: Path) -> None:
     with SiteLedger(written, NORTH) as ledger:
         ledger.append(Entry("s1", LineKind.END, party="=cmd()", note="a | b <script>\nnext"))
         lines = list(ledger.entries())
-    assert [one["line"] for one in json.loads(to_json(lines))] == list(range(1, 8))
+    assert [line["line"] for line in json.loads(to_json(lines))] == list(range(1, 8))
     rows = list(csv.DictReader(io.StringIO(to_csv(lines))))
     assert len(rows) == 7
     assert rows[6]["to or from"] == "'=cmd()"

@@ -36,7 +36,9 @@ class Person:
 async def joined(net: Network, *seats: str, **gates: Any) -> dict[str, Any]:
     """What comes of joining, by seat."""
     async with net.serving():
-        tasks = [net.join(one, **({"gate": gates[one]} if one in gates else {})) for one in seats]
+        tasks = [
+            net.join(seat, **({"gate": gates[seat]} if seat in gates else {})) for seat in seats
+        ]
         found = await asyncio.gather(*tasks, return_exceptions=True)
     return dict(zip(seats, found, strict=True))
 
@@ -51,15 +53,15 @@ def has_model(found: Any) -> bool:
 
 def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) -> None:
     net = network(tmp_path, documents=120, features="8")
-    gates = {one: Person() for one in SITES}
+    gates = {site: Person() for site in SITES}
     found = asyncio.run(joined(net, *SITES, **gates))
     assert all(map(has_model, found.values())), found
     for organisation, seats in (("valley", ("valley",)), ("north", ("north", "evaluator"))):
         approved = Counter[str]()
         for seat in seats:
             lines = lines_of(net, seat)
-            let_go = [(one.kind, one.digest) for one in lines if one.what == LineKind.APPROVAL]
-            sent = [(one.kind, one.digest) for one in lines if one.what == LineKind.SENT]
+            let_go = [(line.kind, line.digest) for line in lines if line.what == LineKind.APPROVAL]
+            sent = [(line.kind, line.digest) for line in lines if line.what == LineKind.SENT]
             # The last one was let go, and may not have left when the site was at its end.
             assert let_go[: len(sent)] == sent
             assert len(let_go) - len(sent) <= 1
@@ -86,14 +88,14 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
     with pytest.raises(WithdrawnError, match=f"{kind} to 'coordinator' was refused"):
         raise found["valley"]
     assert code_of(found["valley"]) == REFUSED == 4
-    others = {one: has_model(found[one]) for one in net.documents if one != "valley"}
+    others = {peer: has_model(found[peer]) for peer in net.documents if peer != "valley"}
     assert all(others.values()), found
     lines = lines_of(net, "valley")
     refused = next(at for at, one in enumerate(lines) if one.what == LineKind.WITHDRAWAL)
-    after = [one.kind for one in lines[refused:] if one.what == LineKind.SENT]
+    after = [line.kind for line in lines[refused:] if line.what == LineKind.SENT]
     assert after == ["leaving"]
     refusals = [one for one in person.asked if one.kind == kind]
-    assert refusals[-1].digest not in {one.digest for one in lines if one.what == LineKind.SENT}
+    assert refusals[-1].digest not in {line.digest for line in lines if line.what == LineKind.SENT}
     assert person.asked[-1] == refusals[-1]
     with pytest.raises(WithdrawnError, match="withdrew"):
         asyncio.run(net.join("valley"))
@@ -156,7 +158,7 @@ def test_a_refusal_is_final_though_the_process_died_before_it_left(
 
     async def story() -> dict[str, Any]:
         async with net.serving():
-            others = {one: asyncio.create_task(net.join(one)) for one in net.documents}
+            others = {peer: asyncio.create_task(net.join(peer)) for peer in net.documents}
             others.pop("valley").cancel()
             with pytest.raises(Killed):
                 await net.join("valley", gate=Person("masked-parts", "dictionary"))

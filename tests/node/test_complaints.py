@@ -37,7 +37,7 @@ def study() -> Study:
     ]
     keys = SeededEntropy(1)
     plan = described(study_text(helpers=HELPERS, evaluator="trust")).plan
-    return Study(plan, Roster(tuple(Participant(*one, keys.seed()) for one in seats)))
+    return Study(plan, Roster(tuple(Participant(*seat, keys.seed()) for seat in seats)))
 
 
 def training(study: Study) -> Attempt:
@@ -46,7 +46,7 @@ def training(study: Study) -> Attempt:
 
 def told_by(study: Study, *words: tuple[str, str, str]) -> TrainingRecord:
     session = training(study).session(study)
-    return TrainingRecord(reports=tuple(Report(session, *one) for one in words))
+    return TrainingRecord(reports=tuple(Report(session, *word) for word in words))
 
 
 def test_a_seat_s_last_word_counts_and_only_about_parties_of_the_attempt(study: Study) -> None:
@@ -136,7 +136,7 @@ def test_a_complaint_about_one_that_is_there_throws_nobody_out(
 
     joined = asyncio.run(story())
     assert all(one.model is not None for one in joined)
-    assert [one for one in net.events if isinstance(one, AttemptFailed)] == []
+    assert [event for event in net.events if isinstance(event, AttemptFailed)] == []
 
 
 def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_with_it(
@@ -177,5 +177,5 @@ def stall(monkeypatch: pytest.MonkeyPatch, seat: str, absence: Absence) -> None:
 
 
 def assert_nobody_was_left_behind(net: Network) -> None:
-    failed = [one for one in net.events if isinstance(one, AttemptFailed)]
+    failed = [event for event in net.events if isinstance(event, AttemptFailed)]
     assert failed == []

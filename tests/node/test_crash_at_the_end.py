@@ -55,7 +55,9 @@ def test_a_crash_while_deleting(
 
     async def story() -> None:
         async with net.serving():
-            found = await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+            found = await asyncio.gather(
+                *(net.join(site) for site in SITES), return_exceptions=True
+            )
             assert [isinstance(one, Killed) for one in found] == [True, False, False]
             (again,) = await net.join_all("north")
         assert again.model is not None
@@ -63,7 +65,7 @@ def test_a_crash_while_deleting(
 
     asyncio.run(story())
     lines = list(read_ledger(net.membership("north").folder / "north" / "ledger.jsonl"))
-    assert any(one.what == LineKind.DELETION for one in lines)
+    assert any(line.what == LineKind.DELETION for line in lines)
 
 
 def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
@@ -89,5 +91,5 @@ def test_a_crash_while_withdrawing_is_finished_by_withdrawing_again(
 
     asyncio.run(story())
     lines = list(read_ledger(folder / "ledger.jsonl"))
-    assert [one.kind for one in lines if one.what == LineKind.SENT][-1] == "leaving"
-    assert sum(one.what == LineKind.WITHDRAWAL for one in lines) == 1
+    assert [line.kind for line in lines if line.what == LineKind.SENT][-1] == "leaving"
+    assert sum(line.what == LineKind.WITHDRAWAL for line in lines) == 1

@@ -65,7 +65,7 @@ def overheard(
 ) -> Overheard:
     caplog.set_level(logging.DEBUG)
     names = (secrets.token_hex(8), secrets.token_hex(8))
-    labels = ", ".join(f'"{one}"' for one in names)
+    labels = ", ".join(f'"{name}"' for name in names)
     net = network(tmp_path, features="8", engine="paillier", labels=labels)
     renamed = dict(zip(("routine", "urgent"), names, strict=True))
     net.documents = {
@@ -142,12 +142,12 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
 
 def forms_of(names: tuple[str, ...]) -> list[bytes]:
     """Names as they could stand in a file."""
-    plain = [one.encode() for one in names]
+    plain = [name.encode() for name in names]
     coded = [form(one) for one in plain for form in (b64encode, bytes.hex)]
     return [
         *plain,
         *(one if isinstance(one, bytes) else one.encode() for one in coded),
-        *(one.encode("utf-16-le") for one in names),
+        *(name.encode("utf-16-le") for name in names),
     ]
 
 
@@ -160,7 +160,9 @@ def reads(residues: list[int]) -> int:
     """How many of these the coordinator's key opens to a number that is not noise."""
     key = toy_key()
     modulus = key.public.modulus
-    fit = [one for one in residues if 1 < one < modulus**2 and gcd(one, modulus) == 1]
+    fit = [
+        residue for residue in residues if 1 < residue < modulus**2 and gcd(residue, modulus) == 1
+    ]
     found = key.residues(fit) if fit else []
     return sum(min(one, modulus - one).bit_length() < modulus.bit_length() - FAR for one in found)
 
@@ -169,7 +171,7 @@ def opened_anywhere(body: bytes) -> int:
     """A run of ciphertexts that begins anywhere has one that begins in each of these windows."""
     starts = {*range(WIDTH + 64), *range(len(body) // 2, len(body) // 2 + WIDTH)}
     pieces = [body[at : at + WIDTH] for at in sorted(starts) if at + WIDTH <= len(body)]
-    return reads([int.from_bytes(one) for one in pieces])
+    return reads([int.from_bytes(piece) for piece in pieces])
 
 
 def opened_leaf(leaf: bytes | int) -> int:
@@ -218,7 +220,7 @@ def test_a_relay_that_swaps_a_key_is_caught_by_whose_key_it_is(
 
     async def story() -> list[Any]:
         async with net.serving():
-            joining = (net.join(one) for one in SITES)
+            joining = (net.join(site) for site in SITES)
             return list(await asyncio.gather(*joining, return_exceptions=True))
 
     caught = asyncio.run(story())[2]

@@ -113,7 +113,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
     helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
     roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
     net = network(tmp_path, sites=4, documents=320, features="8", **roles)
-    here = [one for one in net.documents if one != "valley"]
+    here = [peer for peer in net.documents if peer != "valley"]
     ends_with(monkeypatch, *here, "evaluator", "dealer")
 
     async def story() -> None:
@@ -121,7 +121,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
             found = await asyncio.gather(*(net.join(one) for one in (*here, "evaluator", "dealer")))
             assert found[0].study.roster.peers == tuple(here)
             late = invite_again(net.place, net.study, "Valley Practice", read=read_toy)
-            net.tokens = (*(one for one in net.tokens if "valley" not in one.seats), late)
+            net.tokens = (*(token for token in net.tokens if "valley" not in token.seats), late)
             with pytest.raises((InputError, TheirError), match="cannot enrol any more"):
                 await net.join("valley")
 

@@ -82,7 +82,7 @@ def asking_for(told: OpenedEvaluation) -> Iterator[None]:
 
 
 def refusals(net: Network, why: str) -> list[Refused]:
-    return [one for one in net.events if isinstance(one, Refused) and why in one.reason]
+    return [event for event in net.events if isinstance(event, Refused) and why in event.reason]
 
 
 async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
@@ -90,7 +90,7 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
     net.events.clear()
     with asking_for(told):
         async with net.serving(), net.staying("evaluator", "harbour"):
-            asked = (net.evaluate(one) for one in told.peers)
+            asked = (net.evaluate(peer) for peer in told.peers)
             found = await asyncio.gather(*asked, return_exceptions=True)
             while not refusals(net, why):  # noqa: ASYNC110 - events are a list
                 await asyncio.sleep(0.05)
@@ -117,7 +117,7 @@ def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat
     event = refusals(trained, why)[-1]
     assert (event.seat, event.party) == ("evaluator", COORDINATOR)
     lines = list(read_ledger(trained.membership("evaluator").folder / "evaluator/ledger.jsonl"))
-    assert why in [one.entry.note for one in lines if one.what == LineKind.REFUSAL][-1]
+    assert why in [line.entry.note for line in lines if line.what == LineKind.REFUSAL][-1]
 
 
 def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(

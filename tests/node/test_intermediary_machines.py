@@ -54,7 +54,7 @@ def plain_theta(parts: Mapping[str, Sequence[Document]]) -> np.ndarray:
 
 async def trained_and_asked(net: Network, asked: Sequence[Document]) -> Answer:
     async with net.serving():
-        await asyncio.gather(*(net.join(one) for one in SITES))
+        await asyncio.gather(*(net.join(site) for site in SITES))
     async with net.serving(), net.staying("evaluator"):
         return await net.classify("north", asked)
 

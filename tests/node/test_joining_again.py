@@ -26,7 +26,7 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with net.serving():
             settings = {"valley": {"consent": say_no}}
-            joining = (net.join(one, **settings.get(one, {})) for one in sites)
+            joining = (net.join(site, **settings.get(site, {})) for site in sites)
             north, _, valley = await asyncio.gather(*joining, return_exceptions=True)
             assert isinstance(north, StoppedError)
             assert "expected at least 3" in north.message
@@ -37,7 +37,7 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
             assert (again.value.message, again.value.party) == (north.message, north.party)
             with pytest.raises(WithdrawnError, match="withdrew from it"):
                 await net.join("valley")
-            assert not any(isinstance(one, RosterKnown) for one in net.events[heard:])
+            assert not any(isinstance(event, RosterKnown) for event in net.events[heard:])
 
     asyncio.run(story())
     assert {one.phase for one in status(net.membership("valley"))} == {Phase.WITHDRAWN}

@@ -69,9 +69,9 @@ def test_nothing_secret_stands_on_the_disk_and_nobody_else_may_read(path: Path) 
         journal.commit(session=b"s", step=step(), letters=[outgoing()], notes={"n": SECRET})
         files = sorted(path.parent.iterdir())
         assert len(files) >= 2
-        for one in files:
-            assert one.stat().st_mode & 0o777 == 0o600
-            content = one.read_bytes()
+        for file in files:
+            assert file.stat().st_mode & 0o777 == 0o600
+            content = file.read_bytes()
             assert SECRET not in content
             assert seed not in content
     path.chmod(0o640)

@@ -44,8 +44,8 @@ def test_notes_are_read_with_both_levels(tmp_path: Path) -> None:
     assert not plan.labels.exclusive
     (path,) = write_notes(clinical_notes(40, sites=1, random_state=3), tmp_path, kind="jsonl")
     documents = SourceChoice(str(path), ("text",), ("urgency",)).read(plan)
-    assert {one.label for one in documents} == {"routine", "urgent"}
-    assert any(span.type == "Drug" for one in documents for span in one.spans)
+    assert {document.label for document in documents} == {"routine", "urgent"}
+    assert any(span.type == "Drug" for document in documents for span in document.spans)
 
 
 def test_sites_learn_both_levels(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def test_a_document_gets_its_label() -> None:
     found = by_document(DOCUMENTS, [("no",), ("yes",)], here)
     assert [one.label for one in as_table(found, here)] == ["no", "yes"]
     assert [one.group for one in as_table(found, here)] == [None, "p1"]
-    spans = [one.spans[0] for one in as_spans(found, here)]
-    assert [(one.type, one.fragments[0].end) for one in spans] == [("no", 20), ("yes", 25)]
+    spans = [span.spans[0] for span in as_spans(found, here)]
+    assert [(span.type, span.fragments[0].end) for span in spans] == [("no", 20), ("yes", 25)]
 
 
 def test_labels_that_overlap_stay_together() -> None:
@@ -42,8 +42,8 @@ def test_labels_that_overlap_stay_together() -> None:
 def test_a_sentence_is_a_row_of_its_own_that_says_where_it_stood() -> None:
     here = plan(Level.SENTENCE)
     rows = list(as_table(by_document(DOCUMENTS, [("no",), ("yes",), ("no",)], here), here))
-    assert [one.text for one in rows] == ["No fever.", "Rash seen.", DOCUMENTS[1].text]
-    assert [dict(one.columns) for one in rows][1] == {"document": 1, "start": 10, "end": 20}
+    assert [row.text for row in rows] == ["No fever.", "Rash seen.", DOCUMENTS[1].text]
+    assert [dict(row.columns) for row in rows][1] == {"document": 1, "start": 10, "end": 20}
     spans = list(as_spans(by_document(DOCUMENTS, [("no",), ("no",), ("no",)], here), here))
     assert len(spans[0].spans) == 2
 
@@ -67,9 +67,9 @@ def test_tokens_become_entities(classes: str, expected: list[str]) -> None:
     names = [(one if one == "O" else f"{one}-Drug",) for one in classes.split()]
     (found,) = as_spans(by_document(DOCUMENTS[1:], names, here), here)
     text = DOCUMENTS[1].text
-    pieces = [text[one.fragments[0].start : one.fragments[0].end] for one in found.spans]
+    pieces = [text[span.fragments[0].start : span.fragments[0].end] for span in found.spans]
     assert pieces == expected
-    assert all(one.type == "Drug" for one in found.spans)
+    assert all(span.type == "Drug" for span in found.spans)
 
 
 @given(st.lists(st.sampled_from(["O", "B-Drug", "I-Drug"]), min_size=5, max_size=5))
@@ -77,7 +77,7 @@ def test_entities_cover_just_the_tokens_that_were_found(names: list[str]) -> Non
     here = plan(Level.TOKEN, BIO)
     (pair,) = by_document(DOCUMENTS[1:], [(name,) for name in names], here)
     (found,) = as_spans([pair], here)
-    covered = [one.fragments[0] for one in found.spans]
+    covered = [span.fragments[0] for span in found.spans]
     for place, (name,) in pair[1]:
         inside = any(one.start <= place.start and place.end <= one.end for one in covered)
         assert inside == (name != "O")
@@ -88,7 +88,7 @@ def test_the_types_of_a_sentence() -> None:
     here = plan(Level.SENTENCE, Labelling.by_entity(Scheme.TYPES, ("Drug", "Sign")))
     classes = [("Sign",), ("Drug", "Sign"), ()]
     first, second = as_spans(by_document(DOCUMENTS, classes, here), here)
-    assert [(one.type, one.fragments[0]) for one in first.spans] == [
+    assert [(span.type, span.fragments[0]) for span in first.spans] == [
         ("Sign", Fragment(0, 9)),
         ("Sign", Fragment(10, 20)),
         ("Drug", Fragment(10, 20)),

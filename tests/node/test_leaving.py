@@ -46,7 +46,7 @@ async def say_no(question: ConsentQuestion) -> bool:
 
 async def results(net: Network, *seats: str, **changes: dict[str, Any]) -> dict[str, Any]:
     """What comes of joining, by seat: a result or an error."""
-    tasks = [net.join(one, **changes.get(one, {})) for one in seats]
+    tasks = [net.join(seat, **changes.get(seat, {})) for seat in seats]
     found = await asyncio.gather(*tasks, return_exceptions=True)
     return dict(zip(seats, found, strict=True))
 
@@ -108,7 +108,7 @@ def test_too_few_peers_stop_the_study_with_its_reason_everywhere(tmp_path: Path)
             raise found[name]
     assert study_status(net.place, net.study, read=read_toy).phase == "stopped"
     assert {one.phase for one in status(net.membership("north"))} == {"stopped"}
-    stopped = [one for one in net.events if isinstance(one, StudyStopped)]
+    stopped = [event for event in net.events if isinstance(event, StudyStopped)]
     assert {one.seat for one in stopped} >= {"coordinator", "north", "evaluator", "harbour"}
 
 
@@ -140,7 +140,7 @@ def _sent_after_withdrawal(net: Network) -> list[str]:
     path = net.membership("valley").folder / "valley/ledger.jsonl"
     lines = [one.entry for one in read_ledger(path)]
     end = next(at for at, one in enumerate(lines) if one.what is LineKind.WITHDRAWAL)
-    return [one.kind for one in lines[end:] if one.what is LineKind.SENT]
+    return [line.kind for line in lines[end:] if line.what is LineKind.SENT]
 
 
 def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
@@ -150,7 +150,7 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
     monkeypatch.setattr(
         Training,
         "unseen",
-        lambda _, seats, **__: tuple(one for one in seats if one in absence.gone),
+        lambda _, seats, **__: tuple(seat for seat in seats if seat in absence.gone),
     )
     began = net.when(
         lambda one: (
@@ -163,7 +163,7 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
 
     async def story() -> dict[str, Any]:
         async with net.serving():
-            others = [one for one in net.documents if one != "valley"]
+            others = [peer for peer in net.documents if peer != "valley"]
             dying = asyncio.create_task(net.join("valley"))
             rest = asyncio.create_task(results(net, *others, "evaluator", "dealer"))
             await began.wait()
@@ -187,7 +187,7 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
 
     async def story() -> dict[str, Any]:
         async with net.serving():
-            others = [one for one in net.documents if one != "valley"]
+            others = [peer for peer in net.documents if peer != "valley"]
             leaving = asyncio.create_task(net.join("valley"))
             rest = asyncio.create_task(results(net, *others, "evaluator", "dealer"))
             await began.wait()
@@ -207,9 +207,9 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
     if not far.in_sum:
         assert models(found) == set(net.documents) - {"valley"}
         began_with = [
-            one.peers
-            for one in net.events
-            if isinstance(one, StageBegan) and one.stage == "training"
+            event.peers
+            for event in net.events
+            if isinstance(event, StageBegan) and event.stage == "training"
         ]
         assert "valley" not in began_with[-1]
 

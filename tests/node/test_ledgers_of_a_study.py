@@ -43,11 +43,11 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
 
 
 def _check_lines(name: str, lines: list[LedgerLine]) -> None:
-    letters = [one for one in lines if one.what in {LineKind.SENT, LineKind.RECEIVED}]
-    places = {one.entry.place for one in letters}
+    letters = [line for line in lines if line.what in {LineKind.SENT, LineKind.RECEIVED}]
+    places = {letter.entry.place for letter in letters}
     assert len(places) == len(letters), f"{name} has two lines of one letter"
-    assert all(one.reveals and not one.reveals.startswith("unknown") for one in letters)
-    assert any(one.what == LineKind.DELETION for one in lines), f"{name} deleted nothing"
-    assert any(one.what == LineKind.END for one in lines), f"{name} came to no end"
+    assert all(letter.reveals and not letter.reveals.startswith("unknown") for letter in letters)
+    assert any(line.what == LineKind.DELETION for line in lines), f"{name} deleted nothing"
+    assert any(line.what == LineKind.END for line in lines), f"{name} came to no end"
     if name in SITES:
-        assert any(one.what == LineKind.CONSENT for one in lines), f"{name} consented to nothing"
+        assert any(line.what == LineKind.CONSENT for line in lines), f"{name} consented to nothing"

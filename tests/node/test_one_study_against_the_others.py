@@ -54,7 +54,7 @@ async def goes_on(net: Network, other: Network) -> None:
 
 
 def stopped(net: Network) -> list[str]:
-    return [one.study for one in net.events if isinstance(one, StudyStopped)]
+    return [event.study for event in net.events if isinstance(event, StudyStopped)]
 
 
 def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path
     async def story() -> None:
         seated = net.when(lambda one: isinstance(one, RosterKnown))
         async with net.serving():
-            joining = [asyncio.create_task(net.join(one)) for one in SITES]
+            joining = [asyncio.create_task(net.join(site)) for site in SITES]
             await seated.wait()
             for task in joining:
                 task.cancel()
@@ -99,7 +99,7 @@ def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str
         async with net.serving():
             await goes_on(net, other)
         assert stopped(net) == [net.study]
-        found = {one.study: one.phase for one in studies(net.place, read=read_toy)}
+        found = {study.study: study.phase for study in studies(net.place, read=read_toy)}
         assert found.keys() == {net.study, other.study}
         assert found[other.study] == "enrolment"
         create_study(net.place, net.text, read=read_toy)

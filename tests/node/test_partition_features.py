@@ -165,7 +165,9 @@ def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -
             async with net.staying("harbour"):
                 answer = await asking
         found = [classes[0] for classes in answer.classes]
-        assert found == ["sick" if one > 0 else "well" for one in expected_scores("full", asked)]
+        assert found == [
+            "sick" if score > 0 else "well" for score in expected_scores("full", asked)
+        ]
 
     asyncio.run(story())
 
@@ -278,6 +280,6 @@ def test_one_site_has_texts_and_another_coded_columns(tmp_path: Path) -> None:
         found = [classes[0] for classes in answer.classes]
         right = sum(one == row.label for one, row in zip(found, asked, strict=True))
         assert right >= 24
-        assert {one for row in asked for one in row.columns} == {"ward", "sight"}
+        assert {column for row in asked for column in row.columns} == {"ward", "sight"}
 
     asyncio.run(story())

@@ -53,7 +53,7 @@ async def _killed_and_again(net: Network, steps: int) -> tuple[Answer, Life]:
 
 async def _evaluated(net: Network, lives: Sequence[int]) -> tuple[list[EvaluationTables], Life]:
     """An evaluation of all, while one process is killed before these steps, and begins again."""
-    others = [asyncio.create_task(net.evaluate(one)) for one in SITES[:2]]
+    others = [asyncio.create_task(net.evaluate(site)) for site in SITES[:2]]
     for steps in (*lives, NEVER):
         life = Life("valley", steps)
         with life.lived(), suppress(KilledError):
@@ -64,7 +64,7 @@ async def _evaluated(net: Network, lives: Sequence[int]) -> tuple[list[Evaluatio
 
 def _shown(found: Sequence[EvaluationTables]) -> list[list[object]]:
     tables = [one for both in found for one in (both.own, both.joint)]
-    return [one.counts.tolist() for one in tables] + [list(one.peers) for one in tables]
+    return [table.counts.tolist() for table in tables] + [list(table.peers) for table in tables]
 
 
 def test_an_explained_query_is_charged_like_one_that_is_not(trained: Network) -> None:
@@ -154,8 +154,8 @@ def test_other_documents_give_a_query_up_and_it_is_charged_only_if_it_told(
                 answer = await trained.classify("valley", others)
                 assert left - answer.left == cost, steps
                 left = answer.left
-                assert [one for one in trained.events if isinstance(one, QueryGivenUp)]
-                assert not [one for one in trained.events if isinstance(one, QueryGoesOn)]
+                assert [event for event in trained.events if isinstance(event, QueryGivenUp)]
+                assert not [event for event in trained.events if isinstance(event, QueryGoesOn)]
 
     asyncio.run(story())
 
@@ -176,8 +176,8 @@ def test_an_absent_dealer_is_named_with_the_time_that_was_waited(
                 ) as error:
                     await trained.classify("valley", mine)
             assert error.value.party == "dealer"
-            waits = [one for one in trained.events if isinstance(one, SeatWaiting)]
-            assert ("coordinator", "evaluator", "dealer") in [one.whom for one in waits]
+            waits = [event for event in trained.events if isinstance(event, SeatWaiting)]
+            assert ("coordinator", "evaluator", "dealer") in [wait.whom for wait in waits]
         async with trained.serving(), trained.staying("north", "harbour"):
             assert len((await trained.classify("valley", mine)).classes) == 3
 
@@ -222,7 +222,7 @@ def test_without_the_dealer_labels_are_found_all_the_same_and_charged_once(
         assert (dealt.verdict, found.verdict) == (Verdict.FSS, Verdict.DGK)
         assert found.classes == dealt.classes
         assert found.left == dealt.left - 2 * batch
-        (told,) = [one for one in trained.events if isinstance(one, QueryWithoutDealer)]
+        (told,) = [event for event in trained.events if isinstance(event, QueryWithoutDealer)]
         assert told.dealer == "dealer"
         async with trained.serving(), trained.staying("north", "harbour"):
             again = await trained.classify("valley", mine)
@@ -245,7 +245,7 @@ def test_a_query_without_the_dealer_that_is_killed_goes_on_without_it(
                 trained.events.clear()
                 found = await trained.classify("valley", mine)
         assert found.verdict is Verdict.DGK
-        kinds = {type(one) for one in trained.events}
+        kinds = {type(event) for event in trained.events}
         assert QueryGoesOn in kinds
         assert QueryWithoutDealer not in kinds
 

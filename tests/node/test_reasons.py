@@ -33,7 +33,7 @@ def outcome(root: Path) -> list[StoppedError]:
 
     async def story() -> list[Any]:
         async with net.serving():
-            return await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+            return await asyncio.gather(*(net.join(site) for site in SITES), return_exceptions=True)
 
     found = asyncio.run(story())
     assert all(isinstance(one, StoppedError) for one in found), found
@@ -93,7 +93,7 @@ def test_a_seat_cannot_have_words_of_its_own_told_to_all(
 
     async def story() -> list[Any]:
         async with net.serving():
-            return await asyncio.gather(*(net.join(one) for one in SITES), return_exceptions=True)
+            return await asyncio.gather(*(net.join(site) for site in SITES), return_exceptions=True)
 
     for error in asyncio.run(story()):
         assert isinstance(error, StoppedError)

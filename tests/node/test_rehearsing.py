@@ -12,7 +12,7 @@ from sottovoce.node.coordinator.serving import registry_of
 
 def test_a_site_with_one_class_takes_no_seat_and_can_come_back_with_two(tmp_path: Path) -> None:
     net = network(tmp_path, documents=120, features="8")
-    one_class = [one for one in net.documents["north"] if one.label == "urgent"]
+    one_class = [peer for peer in net.documents["north"] if peer.label == "urgent"]
 
     async def story() -> None:
         async with net.serving():

@@ -32,7 +32,7 @@ def lost(net: Network, seat: str) -> None:
 def sent(net: Network, seat: str) -> list[str]:
     """The kinds of what a seat sent, as its ledger says."""
     lines = read_ledger(net.membership(seat).folder / seat / "ledger.jsonl")
-    return [one.entry.kind for one in lines if one.entry.what is LineKind.SENT]
+    return [line.entry.kind for line in lines if line.entry.what is LineKind.SENT]
 
 
 def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(

@@ -96,15 +96,15 @@ def test_a_restored_asker_sends_nothing(
     async def story() -> None:
         async with trained.serving(), trained.staying("north", "harbour"):
             # The seats that stay begin in the same process as the peers of their sites.
-            both = {StudyFinished(trained.study, one) for one in SITES[:2]}
+            both = {StudyFinished(trained.study, site) for site in SITES[:2]}
             while not both <= set(trained.events):  # noqa: ASYNC110 - told by a list
                 await asyncio.sleep(0.02)
             folder = trained.membership("valley").folder
             copying = Copying("valley", "control", folder, tmp_path / "backup", kills=False)
             with copying.watched():
                 beside = [
-                    asyncio.create_task(trained.evaluate(one))
-                    for one in SITES[:2]
+                    asyncio.create_task(trained.evaluate(site))
+                    for site in SITES[:2]
                     if stage == "evaluation"
                 ]
                 await asyncio.gather(ask(asked), *beside)
@@ -127,7 +127,7 @@ def test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out(
             folder = net.membership("valley").folder
             copying = Copying("valley", "dictionary", folder, tmp_path / "copy", kills=False)
             with copying.watched():
-                joining = [asyncio.create_task(net.join(one)) for one in SITES]
+                joining = [asyncio.create_task(net.join(site)) for site in SITES]
                 while not copying.sent:  # noqa: ASYNC110 - told by a list
                     await asyncio.sleep(0.01)
                 beside = replace(net, root=tmp_path / "elsewhere", events=[])
@@ -135,7 +135,7 @@ def test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out(
                 shutil.copytree(tmp_path / "copy", elsewhere, dirs_exist_ok=True)
                 done = await asyncio.gather(beside.join("valley"), *joining, return_exceptions=True)
             copy, *others, original = done
-            assert not any(isinstance(one, BaseException) for one in others)
+            assert not any(isinstance(other, BaseException) for other in others)
             found_out = [one for one in (copy, original) if isinstance(one, BaseException)]
             assert [type(one) for one in found_out] == [CopyError]
 
@@ -151,7 +151,7 @@ def test_a_restored_site_that_sent_nothing_since_goes_on_with_the_same_bytes(
         async with net.serving():
             folder = net.membership("valley").folder
             copying = Copying("valley", "training", folder, tmp_path / "backup", kills_early=True)
-            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            others = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
             with copying.watched(), suppress(KilledError):
                 await net.join("valley")
             assert copying.dead
@@ -171,7 +171,7 @@ def test_a_copy_that_went_on_is_the_one_that_counts(tmp_path: Path) -> None:
         async with net.serving():
             folder = net.membership("valley").folder
             copying = Copying("valley", "training", folder, tmp_path / "unused", kills_early=True)
-            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            others = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
             with copying.watched(), suppress(KilledError):
                 await net.join("valley")
             moved = replace(net, root=tmp_path / "elsewhere", events=[])

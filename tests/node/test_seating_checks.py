@@ -24,8 +24,8 @@ def key(name: str) -> bytes:
 
 def proposal(change: Change = list) -> Seating:
     seats = [
-        SeatRecord(one.name, one.organisation, str(one.role), key(one.name))
-        for one in described(study_text()).seats
+        SeatRecord(seat.name, seat.organisation, str(seat.role), key(seat.name))
+        for seat in described(study_text()).seats
     ]
     return Seating(1, tuple(change(seats)))
 
@@ -33,17 +33,17 @@ def proposal(change: Change = list) -> Seating:
 def replaced(name: str, **fields: Any) -> Change:
     def change(seats: list[SeatRecord]) -> list[SeatRecord]:
         return [
-            SeatRecord(**{**{f: getattr(one, f) for f in one.__struct_fields__}, **fields})
-            if one.name == name
-            else one
-            for one in seats
+            SeatRecord(**{**{f: getattr(seat, f) for f in seat.__struct_fields__}, **fields})
+            if seat.name == name
+            else seat
+            for seat in seats
         ]
 
     return change
 
 
 def without(name: str) -> Change:
-    return lambda seats: [one for one in seats if one.name != name]
+    return lambda seats: [seat for seat in seats if seat.name != name]
 
 
 def test_the_study_is_the_texts_with_the_proposed_keys() -> None:
@@ -85,7 +85,7 @@ def test_a_plan_beyond_a_sites_policy_is_declined_by_that_site(tmp_path: Path) -
         async with net.serving():
             strict = {"policy": Policy(key_bits=768, min_documents=10)}
             joining = (
-                net.join(one, **(strict if one == "valley" else {})) for one in net.documents
+                net.join(peer, **(strict if peer == "valley" else {})) for peer in net.documents
             )
             return list(await asyncio.gather(*joining, return_exceptions=True))
 

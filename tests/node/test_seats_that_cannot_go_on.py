@@ -36,7 +36,7 @@ def test_a_seat_with_a_damaged_journal_tells_the_others_at_once(tmp_path: Path) 
         async with net.serving():
             folder = net.membership("valley").folder
             copying = Copying("valley", "training", folder, tmp_path / "unused")
-            others = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            others = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
             with copying.watched(), suppress(KilledError):
                 await net.join("valley")
             assert copying.dead
@@ -55,12 +55,14 @@ def test_a_stopped_study_is_heard_by_a_dealer_at_once(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with net.serving():
-            joining = [asyncio.create_task(net.join(one)) for one in SITES[:2]]
+            joining = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
             # Without the third the dealer waits, for numbers that do not come.
             copying = Copying("valley", "training", net.membership("valley").folder, tmp_path / "_")
             with copying.watched(), suppress(KilledError):
                 await net.join("valley")
-            assert any(isinstance(one, StageBegan) and one.seat == "dealer" for one in net.events)
+            assert any(
+                isinstance(event, StageBegan) and event.seat == "dealer" for event in net.events
+            )
             cancel_study(net.place, net.study, reason="enough")
             for error in await asyncio.gather(*joining, return_exceptions=True):
                 assert isinstance(error, StoppedError)

@@ -43,7 +43,9 @@ dealer = "south"
 def with_line(line: str, table: str = "study", text: str = SMALL) -> str:
     """The text with a line more, first in its table."""
     key = line.partition("=")[0].strip()
-    lines = [one for one in text.splitlines() if one.partition("=")[0].strip() != key]
+    lines = [
+        text_line for text_line in text.splitlines() if text_line.partition("=")[0].strip() != key
+    ]
     at = lines.index(f"[{table}]") + 1
     return "\n".join([*lines[:at], line, *lines[at:]]) + "\n"
 
@@ -112,13 +114,13 @@ def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:
     }  # these have several keys, or a table
     # Peers that hold features of the same entities are for memory; the threshold is in [roles].
     elsewhere = {"arrangement", "threshold"}
-    for one in fields(StudyPlan):
-        assert one.name in KEYS.keys() | parts | elsewhere, one.name
+    for field in fields(StudyPlan):
+        assert field.name in KEYS.keys() | parts | elsewhere, field.name
 
 
 def test_who_sits_where() -> None:
     found = parse_study(SMALL)
-    assert [(one.name, one.role) for one in found.seats] == [
+    assert [(seat.name, seat.role) for seat in found.seats] == [
         ("coordinator", Role.COORDINATOR),
         ("north", Role.PEER),
         ("evaluator", Role.EVALUATOR),
@@ -135,7 +137,9 @@ def test_who_sits_where() -> None:
 def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
     text = with_line('evaluator = "trust"', "roles") + '\n[helpers]\ntrust = "Data Trust"\n'
     invited = parse_study(text).organisation("trust")
-    assert [(one.name, one.organisation) for one in invited.seats] == [("evaluator", "Data Trust")]
+    assert [(seat.name, seat.organisation) for seat in invited.seats] == [
+        ("evaluator", "Data Trust")
+    ]
 
 
 def test_who_did_not_come_is_not_in_the_roster() -> None:
@@ -442,7 +446,7 @@ ALONE = SMALL.partition("[roles]")[0]
 def test_three_peers_without_helpers_compute_by_themselves() -> None:
     found = parse_study(ALONE)
     assert found.rehearsed().engine is Engine.QUORUM
-    assert [(one.name, one.role) for one in found.organisation("south").seats] == [
+    assert [(seat.name, seat.role) for seat in found.organisation("south").seats] == [
         ("south", Role.PEER),
         ("member-south", Role.MEMBER),
     ]

@@ -77,7 +77,7 @@ class Place:
     def started(self, *begins: Attempt) -> Iterator[Any]:
         """A process that heard, or decided on, these attempts."""
         seating = Seating.of(1, self.study.roster)
-        told = tuple(Begin.of(1, one) for one in begins)
+        told = tuple(Begin.of(1, begin) for begin in begins)
         with Journal(self.folder / "journal.db", key=bytes(32)) as journal:
             agent = SeatRuntime(
                 self.name,

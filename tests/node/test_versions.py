@@ -99,9 +99,9 @@ def test_what_a_newer_release_wrote_is_refused_and_not_changed(first: Path) -> N
     for name in ("journal.db", "mailbox.db"):
         _is_of_version(first / name, 9)
     before = {path: path.read_bytes() for path in first.glob("*.db")}
-    with pytest.raises(JournalError, match="version 2 at most, found version 9: a newer") as found:
+    with pytest.raises(JournalError, match="version 2 at most, found version 9: a newer") as caught:
         Journal(first / "journal.db", key=bytes(32))
-    assert found.value.hints == ("pip install --upgrade sottovoce",)
+    assert caught.value.hints == ("pip install --upgrade sottovoce",)
 
     async def story() -> None:
         with pytest.raises(DamagedFileError, match="version 3 at most, found version 9: a newer"):

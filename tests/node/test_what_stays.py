@@ -163,7 +163,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
 
     async def story() -> None:
         async with net.serving():
-            joining = [asyncio.create_task(net.join(one, on_event=watch)) for one in SITES]
+            joining = [asyncio.create_task(net.join(site, on_event=watch)) for site in SITES]
             await begun.wait()
             cancel_study(net.place, net.study, reason="we changed our minds")
             found = await asyncio.gather(*joining, return_exceptions=True)

@@ -54,7 +54,9 @@ def test_what_is_encrypted_is_what_the_textbook_decrypts(s: int) -> None:
     numbers = [SeededEntropy(s).below(bound), -bound]
     plain = Plain(np.array(numbers, object), whole(key))
     sealed = encrypt(key.public, plain, entropy=SeededEntropy(s))
-    assert [textbook(key, int(c)) for c in sealed.residues] == [one % modulus for one in numbers]
+    assert [textbook(key, int(c)) for c in sealed.residues] == [
+        number % modulus for number in numbers
+    ]
     assert decrypt(key, sealed).integers.tolist() == numbers
     owned = encrypt(key, plain, entropy=SeededEntropy(s + 10))
     assert textbook(key, int(owned.residues[0])) == numbers[0]

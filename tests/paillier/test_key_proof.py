@@ -46,7 +46,7 @@ def test_a_modulus_that_divides_its_order_finds_no_proof() -> None:
     key, p, q = unfit(512)
     assert gcd(key.modulus, (p - 1) * (q - 1)) == p
     challenges = _challenges(key)
-    rooted = [pow(one, (q - 1) // p, q) == 1 for one in challenges]
+    rooted = [pow(challenge, (q - 1) // p, q) == 1 for challenge in challenges]
     assert not any(rooted)
     for guess in (bytes(ROOTS * 64), b"\x01" * (ROOTS * 64), (b"\0" * 63 + b"\1") * ROOTS):
         with pytest.raises(MalformedError, match="key proof"):

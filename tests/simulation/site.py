@@ -151,7 +151,9 @@ class Site:
     ) -> None:
         self.name, self.parts, self.path = name, parts, folder / f"{name}.journal"
         self.public = next(
-            one.public for one in parts.study.roster.participants if one.name == name
+            participant.public
+            for participant in parts.study.roster.participants
+            if participant.name == name
         )
         self.seeds: list[tuple[bytes, bytes]] = []
         # What was made of which one-time material, by the digest of the sealed letter.
@@ -429,7 +431,7 @@ class Site:
         sitting = SeatSession(
             self.name,
             session,
-            tuple(one for one in attempt.parties(study) if one != self.name),
+            tuple(party for party in attempt.parties(study) if party != self.name),
             packer,
             self.course.codec(),
             head=repr(attempt).encode() + self.course.inputs,

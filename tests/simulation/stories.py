@@ -137,8 +137,8 @@ def terms_of(study: Study) -> Terms:
 
 def _toy_masks(letters: list[Letter]) -> list[bytes]:
     """Every mask that was ever sent."""
-    bodies = [one.body[8:] for one in letters if one.session != CONTROL]
-    return [_CODEC.decode(one, ToyMask).mask for one in bodies if tag_of(one) == "toy-mask"]
+    bodies = [letter.body[8:] for letter in letters if letter.session != CONTROL]
+    return [_CODEC.decode(body, ToyMask).mask for body in bodies if tag_of(body) == "toy-mask"]
 
 
 def _toy_trained(sites: dict[str, Site]) -> Trained | None:
@@ -306,7 +306,7 @@ def _held(sites: dict[str, Site]) -> HeldShare | None:
     """The evaluator's share; one that was lost after its part was done has it as a result."""
     evaluator = sites["evaluator"]
     results = (evaluator.model, *evaluator.results.values())
-    return next((one for one in results if isinstance(one, HeldShare)), None)
+    return next((result for result in results if isinstance(result, HeldShare)), None)
 
 
 def _opened(model: PeerModel, key: SecretKey, trained: Any, held: HeldShare | None) -> Any:

@@ -44,7 +44,7 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
         coordinator = world.sites["coordinator"]
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
-        ends["tried again"] += any(one.number > 1 for one in record.attempts)
+        ends["tried again"] += any(attempt.number > 1 for attempt in record.attempts)
         ends["another roster"] += any(one.number > 1 for one in record.seating)
         ends["without somebody"] += coordinator.finished and bool(coordinator.gone)
         boots += sum(site.boots - 1 for site in world.sites.values())
@@ -92,8 +92,8 @@ class SendsFirst(CrashingJournal):
     mailbox: ClassVar[Mailbox]
 
     def commit(self, *, letters: Sequence[Outgoing] = (), **what: Any) -> None:
-        for one in letters:
-            self.mailbox.post(one.letter, self.mailbox.runs.get(one.letter.sender))
+        for letter in letters:
+            self.mailbox.post(letter.letter, self.mailbox.runs.get(letter.letter.sender))
         super().commit(letters=letters, **what)
 
 

@@ -183,7 +183,7 @@ class ToyCourse:
         masks = yield from receive("evaluator", ToySum)
         if attempt.stage is Stage.TRAINING:
             yield from self._trips("evaluator")
-        total = sum(int.from_bytes(came[one].value) for one in agreed.peers)
+        total = sum(int.from_bytes(came[peer].value) for peer in agreed.peers)
         total -= int.from_bytes(masks.total)
         for name in attempt.peers:
             yield Send(name, ToySum(agreed.peers, _bytes(total)))
@@ -192,7 +192,7 @@ class ToyCourse:
     def _evaluate(self, attempt: Attempt, entropy: Entropy) -> Party[None]:
         came = yield Gather(ToyMask, attempt.peers)
         theirs = yield from receive("coordinator", ToySet)
-        both = tuple(one for one in theirs.peers if one in came)
+        both = tuple(peer for peer in theirs.peers if peer in came)
         yield Send("coordinator", ToySet(both))
         self._enough(both)
         total = sum(int.from_bytes(came[one].mask) for one in both)

@@ -285,7 +285,7 @@ class World:
     # Faults.
 
     def _one(self, *, but: str = "") -> Site | None:
-        alive = [one for one in self.sites.values() if one.alive and one.name != but]
+        alive = [site for site in self.sites.values() if site.alive and site.name != but]
         return self.random.choice(alive) if alive else None
 
     def _crashes(self) -> None:
@@ -325,7 +325,7 @@ class World:
 
     def _withdrawals(self) -> None:
         peers = [self.sites[name] for name in self.parts.study.roster.peers]
-        willing = [one for one in peers if one.alive and not one.ended]
+        willing = [peer for peer in peers if peer.alive and not peer.ended]
         if willing:
             site = self.random.choice(willing)
             self.say(f"{site.name} withdraws")

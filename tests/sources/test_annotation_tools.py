@@ -26,7 +26,7 @@ from sottovoce.text.documents import Document, Fragment, Span
 
 def lines(folder: Path, records: list[Any], **options: Any) -> Source:
     path = folder / "export.jsonl"
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in records), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
     return open_source(path, SourceOptions(**options))
 
 
@@ -37,14 +37,14 @@ def array(folder: Path, records: list[Any], **options: Any) -> Source:
 
 
 def decided(source: Source) -> list[tuple[str, object]]:
-    return [(one.text, one.label) for one in source.documents()]
+    return [(document.text, document.label) for document in source.documents()]
 
 
 def spans(source: Source) -> list[tuple[str, str]]:
     return [
-        (span.type, one.text[place.start : place.end])
-        for one in source.documents()
-        for span in one.spans
+        (span.type, document.text[place.start : place.end])
+        for document in source.documents()
+        for span in document.spans
         for place in span.fragments
     ]
 
@@ -135,12 +135,12 @@ def test_predictions_are_tasks_and_no_labels(tmp_path: Path) -> None:
             ordered = least_certain_first(rows)
             assert write_predictions(ordered, file, kind, model="notes") == 4
         source = open_source(tmp_path / kind, SourceOptions(format=kind, label=()))
-        texts = [one.text for one in source.documents()]
+        texts = [document.text for document in source.documents()]
         assert texts == ["unsure", "ass 10 mg", "both", "sure"]
         made[kind] = (tmp_path / kind).read_text(encoding="utf-8")
     assert not decided_in(tmp_path / Format.PRODIGY, Format.PRODIGY)
     assert not decided_in(tmp_path / Format.LABEL_STUDIO, Format.LABEL_STUDIO)
-    unsure, _, both, _ = (one["predictions"][0] for one in json.loads(made[Format.LABEL_STUDIO]))
+    unsure, _, both, _ = (task["predictions"][0] for task in json.loads(made[Format.LABEL_STUDIO]))
     assert (unsure["score"], unsure["model_version"]) == (0.1, "notes")
     assert both["result"][0]["value"] == {"choices": ["x", "y"]}
     tasks = [json.loads(line) for line in made[Format.PRODIGY].splitlines()]
@@ -152,7 +152,11 @@ def test_predictions_are_tasks_and_no_labels(tmp_path: Path) -> None:
 
 def decided_in(path: Path, kind: Format) -> list[object]:
     source = open_source(path, SourceOptions(format=kind))
-    return [one for one in source.outcomes() if not isinstance(one, SourceProblem) and one.label]
+    return [
+        outcome
+        for outcome in source.outcomes()
+        if not isinstance(outcome, SourceProblem) and outcome.label
+    ]
 
 
 def choice(*names: str, **more: Any) -> dict[str, Any]:
@@ -191,7 +195,7 @@ def test_label_studio_s_places_may_count_utf_16_units(tmp_path: Path) -> None:
     text = "🩻 ass 🩻 mg"
     records = [task(text, marked(2, 5, "ass")), task(text, marked(3, 6, "ass"))]
     source = array(tmp_path, [*records, task(text, marked(0, 3, "ass"))], label=())
-    assert [one.spans[0].fragments for one in source.documents() if one.spans] == [
+    assert [document.spans[0].fragments for document in source.documents() if document.spans] == [
         (Fragment(2, 5),), (Fragment(2, 5),)
     ]  # fmt: skip
     assert source.problems.counts == {ProblemKind.WRONG_OFFSET: 1}

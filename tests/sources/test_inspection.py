@@ -103,10 +103,10 @@ def test_labels_that_differ_only_in_case_or_space_are_named_with_a_map(tmp_path:
     path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     warnings = inspect(open_source(path)).warnings
     assert "labels that differ only in case or space: 'urgent', 'Urgent'" in warnings
-    (proposed,) = [one for one in warnings if one.startswith("to make them one")]
+    (proposed,) = [warning for warning in warnings if warning.startswith("to make them one")]
     _, given = shlex.split(proposed.removeprefix("to make them one: "))
     mapped = inspect(open_source(path, SourceOptions(label_map=LabelMap.of(given))))
-    assert {one.label: one.documents for one in mapped.labels} == {
+    assert {label.label: label.documents for label in mapped.labels} == {
         "urgent": 3, "not  urgent": 2, "other": 1
     }  # fmt: skip
-    assert not [one for one in mapped.warnings if "case or space" in one]
+    assert not [warning for warning in mapped.warnings if "case or space" in warning]

@@ -27,7 +27,7 @@ def zipped(folder: Path, members: dict[str, str]) -> Path:
 
 
 def pairs(source: Source) -> list[tuple[str, object]]:
-    return [(one.text, one.label) for one in source.documents()]
+    return [(document.text, document.label) for document in source.documents()]
 
 
 @pytest.mark.parametrize(

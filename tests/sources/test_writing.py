@@ -58,7 +58,7 @@ def test_no_cell_is_a_formula_to_a_spreadsheet(tmp_path: Path, suffix: str) -> N
     begins = [one for one in cells if one.lstrip().startswith(("=", "+", "-", "@"))]
     assert begins == ["-5", "-5"]
     options = SourceOptions(categorical=("=ward",))
-    assert [one.text for one in open_source(path, options).documents()] == HOSTILE
+    assert [document.text for document in open_source(path, options).documents()] == HOSTILE
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

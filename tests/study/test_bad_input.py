@@ -146,7 +146,7 @@ def _changed(binary: Case, documents: dict[str, list[Document]], **settings: Any
 
 
 def test_documents_that_cannot_be_used_name_their_peer(binary: Case) -> None:
-    one_class = [one for one in binary.documents["valley"] if one.label == "urgent"]
+    one_class = [document for document in binary.documents["valley"] if document.label == "urgent"]
     with pytest.raises(
         InputError, match="valley: expected documents of at least two classes, found only 'urgent'"
     ):

@@ -50,7 +50,7 @@ def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(small: Case, st
     assert outcome.queries.left("north") == left - batch
     scores = [one.scores for one in outcome.views["coordinator"].of(MaskedScores)]
     assert len(scores) == 2
-    first, second = (decrypt_residues(small.key, one) for one in scores)
+    first, second = (decrypt_residues(small.key, score) for score in scores)
     assert not set(first) & set(second)
     assert scores[0].layout == scores[1].layout  # it learns no more about how many were asked
 

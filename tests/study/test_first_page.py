@@ -108,15 +108,18 @@ def test_the_page_fits_with_long_names_and_no_word_of_cryptography(
     case: Case = request.getfixturevalue(engine).changed(**settings)
     long = " ".join(["*very* long words of <somebody>"] * 12)
     plan = replace(case.plan, grounds=Grounds(*[long] * 5), name=" ".join(["name"] * 24))
-    names = {one.organisation for one in case.study.roster.participants}
+    names = {participant.organisation for participant in case.study.roster.participants}
     roster = Roster(
         tuple(
-            replace(one, organisation=f"The {one.organisation} of the {'Very ' * 15}Long Name")
-            for one in case.study.roster.participants
+            replace(
+                participant,
+                organisation=f"The {participant.organisation} of the {'Very ' * 15}Long Name",
+            )
+            for participant in case.study.roster.participants
         )
     )
-    assert len(names) == len({one.organisation for one in roster.participants})
-    for organisation in {one.organisation for one in roster.participants}:
+    assert len(names) == len({participant.organisation for participant in roster.participants})
+    for organisation in {participant.organisation for participant in roster.participants}:
         text = StudyCard(Study(plan, roster), organisation=organisation).first_page()
         assert_fits(text)
         assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
@@ -128,7 +131,7 @@ def test_the_page_of_a_quorum_fits_and_says_what_each_organisation_sends(others:
     more = "".join(f"{name}\n" for name in names)
     described = parse_study(example().replace("[peers]\n", f"[peers]\n{more}"))
     study = described.rehearsed()
-    for organisation in {one.organisation for one in study.roster.participants}:
+    for organisation in {participant.organisation for participant in study.roster.participants}:
         text = StudyCard(study, organisation=organisation).first_page()
         assert_fits(text)
         assert not {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word in FOREIGN}
@@ -163,17 +166,17 @@ def test_every_engine_has_facts() -> None:
 
 
 def test_who_must_not_pool_follows_from_the_seats(binary: Case, encrypted: Case) -> None:
-    three = {one.organisations for one in poolings(binary.study)}
+    three = {pooling.organisations for pooling in poolings(binary.study)}
     assert three == {
         ("coordinator", "evaluator"),
         ("coordinator", "dealer"),
         ("evaluator", "dealer"),
     }
-    assert {one.organisations for one in poolings(encrypted.study)} == {
+    assert {pooling.organisations for pooling in poolings(encrypted.study)} == {
         ("coordinator", "evaluator")
     }
     seated = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
-    assert ("coordinator", "north") in {one.organisations for one in poolings(seated.study)}
+    assert ("coordinator", "north") in {pooling.organisations for pooling in poolings(seated.study)}
 
 
 def test_one_house_that_holds_enough_alone_is_named_alone(binary: Case) -> None:
@@ -223,7 +226,7 @@ def test_the_card_names_the_fingerprint_only_when_everybodys_keys_are_known(stud
 
 def test_the_card_ends_with_a_line_to_sign_for_every_organisation(study: Study) -> None:
     block = StudyCard(study).markdown().split("## Signatures")[1]
-    organisations = {one.organisation for one in study.roster.participants}
+    organisations = {participant.organisation for participant in study.roster.participants}
     assert all(f"| {organisation} | | | |" in block for organisation in organisations)
 
 
@@ -239,7 +242,7 @@ def test_an_intermediary_is_among_those_who_must_not_pool() -> None:
     from sottovoce.study import StudyPlan
 
     plan = StudyPlan("x", Labels(("p", "q")), features=8, engine="paillier", min_peers=2)
-    gives = {one.organisations: one.gives for one in poolings(Study(plan, roster))}
+    gives = {pooling.organisations: pooling.gives for pooling in poolings(Study(plan, roster))}
     assert gives["coordinator organisation", "intermediary-a organisation"].startswith(
         "read the documents"
     )

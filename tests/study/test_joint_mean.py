@@ -37,12 +37,12 @@ def test_the_corrected_point_is_the_joint_mean_to_the_nearest_part(seed, counts)
     rng = np.random.default_rng(seed)
     point = reference()
     peers = [moments_of(0.4 * rng.random((count, 4)) ** 2) for count in counts]
-    sums = sum(own_apart(point, one, words=4) for one in peers)
+    sums = sum(own_apart(point, peer, words=4) for peer in peers)
     steps = point.correction(sums[:-1] / sums[-1])
     corrected = point.corrected(steps)
     assert corrected is not None
-    rows = np.array([rounded_up(one.count) for one in peers])
-    means = np.array([one.totals[:-1] / one.weight for one in peers])
+    rows = np.array([rounded_up(peer.count) for peer in peers])
+    means = np.array([peer.totals[:-1] / peer.weight for peer in peers])
     joint = rows @ means / rows.sum()
     # Half a part at the peers, half a part at the coordinator, and the grid of the point.
     assert np.abs(corrected.mean - joint).max() <= 1.01 / MEAN_PARTS

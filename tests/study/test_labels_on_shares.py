@@ -57,7 +57,7 @@ def asked(toy_key: SecretKey) -> Case:
     return case
 
 
-DIAGNOSES = tuple(sorted({one.label for one in notes(300, label="diagnosis")["north"]}))
+DIAGNOSES = tuple(sorted({note.label for note in notes(300, label="diagnosis")["north"]}))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_without_the_dealer_a_query_goes_on_and_without_the_evaluator_it_does_no
 
 def test_no_peer_ever_gets_a_ciphertext_of_the_model(asked: Case, tmp_path: Path) -> None:
     for name in asked.study.roster.names:
-        kept = [one for one in asked.outcome.views[name].leaves() if isinstance(one, Ciphertext)]
+        kept = [leaf for leaf in asked.outcome.views[name].leaves() if isinstance(leaf, Ciphertext)]
         assert not kept, name
     assert "encrypted-model" not in asked.outcome.traffic.kinds
     model, path = asked.outcome.models["north"], tmp_path / "part"
@@ -177,9 +177,14 @@ def test_an_asker_and_one_helper_together_find_no_row_of_another(
     seen = [leaf for name in who for leaf in asked.outcome.views[name].leaves()]
     report = attack_everything(seen, modulus=2**64)
     model = asked.outcome.models["north"]
-    others = [one for name in asked.documents if name != "north" for one in asked.documents[name]]
+    others = [
+        document
+        for name in asked.documents
+        if name != "north"
+        for document in asked.documents[name]
+    ]
     rows = FeatureReader(model.space, model.key).read(others).unit()
-    labels = [1 if one.label == "urgent" else -1 for one in others]
+    labels = [1 if other.label == "urgent" else -1 for other in others]
     assert score(report.documents, rows, labels).matched == 0
 
 

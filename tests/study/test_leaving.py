@@ -95,7 +95,7 @@ def ideal(case: Case, outcome: StudyOutcome) -> Any:
 def check_same_model(case: Case, outcome: StudyOutcome) -> None:
     """Everybody who has a model has the same, and it is that of the documents in it."""
     assert set(outcome.models) <= set(outcome.trained.peers)
-    released = [one.released for one in outcome.models.values()]
+    released = [model.released for model in outcome.models.values()]
     assert all(np.array_equal(released[0], one) for one in released)
     expected, found = ideal(case, outcome), released[0]
     assert found is not None
@@ -106,7 +106,7 @@ def check_same_model(case: Case, outcome: StudyOutcome) -> None:
 def check_stopped(began: StudyRun, *, by: str) -> None:
     """Everybody who is still there says the same, with the party named."""
     assert set(began.stops) == set(began.study.roster.names) - began.gone
-    texts = {str(one) for one in began.stops.values()}
+    texts = {str(stop) for stop in began.stops.values()}
     assert len(texts) == 1
     assert texts.pop().startswith(f"{by}: the study was stopped in its ")
 
@@ -127,7 +127,7 @@ def test_a_peer_may_leave_before_each_of_its_actions(five: Case, engine: str, st
         began, outcome = run(case, "harbour", step=step)
         assert began.gone == {"harbour"}
         assert set(outcome.models) == {"north", "valley", "lakeside", "castle"}
-        assert [one.number for one in began.attempts] == [1, 1, 1]
+        assert [attempt.number for attempt in began.attempts] == [1, 1, 1]
         check_same_model(case, outcome)
         in_the_model.append("harbour" in outcome.trained.peers)
     # Once its contribution is in the sum it stays in it, whether it stays or not.
@@ -148,7 +148,7 @@ def test_who_leaves_before_everybody_agreed_stops_the_study_for_everybody(five: 
 @pytest.mark.parametrize("step", range(5))
 def test_without_the_peer_that_draws_the_key_another_one_draws_it(five: Case, step: int) -> None:
     began, outcome = run(five, "north", stage="dictionary", step=step)
-    stages = [(one.stage, one.number, len(one.peers)) for one in began.attempts]
+    stages = [(attempt.stage, attempt.number, len(attempt.peers)) for attempt in began.attempts]
     again = [("dictionary", 2, 4)] if step < 4 else []
     assert stages == [("agreement", 1, 5), ("dictionary", 1, 5), *again, ("training", 1, 4)]
     assert outcome.trained.peers == ("harbour", "valley", "lakeside", "castle")
@@ -163,9 +163,9 @@ def test_half_of_all_may_leave_while_the_minimum_stays(
     case = six.changed(engine=engine, features=12 if engine == "shares" else 4)
     gone = ("valley", "lakeside", "castle")
     began, outcome = run(case, *gone, stage=stage, step=step)
-    tried = Counter(one.stage for one in began.attempts)
+    tried = Counter(attempt.stage for attempt in began.attempts)
     assert tried[Stage(stage)] == 2
-    last = [one for one in began.attempts if one.stage == stage][-1]
+    last = [attempt for attempt in began.attempts if attempt.stage == stage][-1]
     assert last.number == 2
     assert set(last.peers).isdisjoint(gone)
     assert len(outcome.trained.peers) == 3
@@ -192,7 +192,7 @@ def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
     seeds = [one.seed for one in began.record.views["evaluator"].of(ShareSeed)]
     assert len(seeds) > 6
     assert len(set(seeds)) == len(seeds)
-    first, second = (one for one in began.attempts if one.stage is Stage.TRAINING)
+    first, second = (attempt for attempt in began.attempts if attempt.stage is Stage.TRAINING)
     assert first.session(six.study) != second.session(six.study)
     party = next(iter(began.courses.values())).party
     for one, other in ((first, second), (second, second.again())):
@@ -220,10 +220,10 @@ def test_what_was_agreed_to_be_opened_is_not_opened_over_others(
     case = six.changed(engine=engine, features=12 if engine == "shares" else 4)
     gone = ("harbour", "valley", "lakeside", "castle")
     began = started(case, Leaving(dict.fromkeys(gone, step), stage=stage))
-    with pytest.raises(AbsenceError, match="too few peers stayed to unmask") as found:
+    with pytest.raises(AbsenceError, match="too few peers stayed to unmask") as caught:
         began.run(SeededEntropy(7))
-    assert "was agreed on already, and is never opened over others" in str(found.value.__cause__)
-    assert [one.stage for one in began.attempts].count(Stage(stage)) == 1
+    assert "was agreed on already, and is never opened over others" in str(caught.value.__cause__)
+    assert [attempt.stage for attempt in began.attempts].count(Stage(stage)) == 1
     check_stopped(began, by="harbour")
 
 
@@ -277,7 +277,7 @@ def test_a_penalty_is_chosen_by_who_stays_while_it_is_chosen(five: Case, step: i
     began, outcome = run(case, "harbour", stage="training", step=step)
     assert began.gone == {"harbour"}
     assert set(outcome.models) == {"north", "valley", "lakeside", "castle"}
-    assert {one.alpha for one in outcome.models.values()} == {outcome.trained.alpha}
+    assert {model.alpha for model in outcome.models.values()} == {outcome.trained.alpha}
 
 
 # The words of it.

@@ -59,7 +59,7 @@ def truth(case: Case, test: list[Document]) -> list[Classes]:
     model = case.outcome.models["north"]
     places = FeatureReader(model.space, model.key).read(test).places
     pairs = zip(test, places, strict=True)
-    return [one for each in pairs for one in case.plan.labelled.classes(*each)]
+    return [class_ for each in pairs for class_ in case.plan.labelled.classes(*each)]
 
 
 @pytest.mark.parametrize(

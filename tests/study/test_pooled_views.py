@@ -109,7 +109,7 @@ def truth(outcome: StudyOutcome) -> tuple[Any, list[int]]:
     model = next(iter(outcome.models.values()))
     documents = [one for mine in documents_of(outcome).values() for one in mine]
     rows = FeatureReader(model.space, model.key).read(documents).unit()
-    return rows, [1 if one.label == "urgent" else -1 for one in documents]
+    return rows, [1 if document.label == "urgent" else -1 for document in documents]
 
 
 @pytest.mark.parametrize("members", SIZES)

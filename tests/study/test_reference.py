@@ -141,9 +141,9 @@ def test_text_is_solved_in_two_thirds_of_the_steps() -> None:
     reference = Reference.of(plan, tuple(halves.tolist()))
     penalties = penalties_of(plan, 401, 1.0)
     totals = Totals(2100, (1100, 1000), ("a", "b", "c"))
-    before = sum(end_parts(one, fraction_bits=20) for one in peers)
-    for one in peers:
-        reference.move(one)
+    before = sum(end_parts(peer, fraction_bits=20) for peer in peers)
+    for peer in peers:
+        reference.move(peer)
     after = told_exactly(peers, reference)
     found = reference.ends(after, penalties, weight=2100, all_peers=True)
     still = replace(found.ends, ceiling_parts=before, floor_share=WHOLE)

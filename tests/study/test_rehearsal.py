@@ -16,7 +16,7 @@ from sottovoce.text.labels import Labels
 PLAN = InsecureToyPlan(
     "page", Labels(("routine", "urgent")), features=8, key_bits=768, bucket_bits=10
 )
-NORTH = [one for one in notes(90)["north"] if PLAN.split.side(one) == "train"]
+NORTH = [note for note in notes(90)["north"] if PLAN.split.side(note) == "train"]
 
 
 def study(**changes: object) -> Study:
@@ -66,7 +66,7 @@ def test_what_would_end_the_study_is_refused_with_the_fix(
 ) -> None:
     with pytest.raises(InputError, match=says) as refused:
         check_documents(study(held_out=0.0) if len(documents) < 9 else study(), "north", documents)
-    assert any(fix in one for one in refused.value.hints)
+    assert any(fix in hint for hint in refused.value.hints)
 
 
 def test_a_class_that_only_others_have_is_no_mistake() -> None:
@@ -79,7 +79,7 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     assert not check_documents(tolerant, "north", NORTH).rare
     documents = [*of("routine", 9), *of("urgent", 9)]
     three = study(rare="leave out", labels=Labels(("odd", "routine", "urgent")))
-    kept = [one for one in documents if three.plan.split.side(one) == "train"]
+    kept = [document for document in documents if three.plan.split.side(document) == "train"]
     odd = [Document(f"an odd note {number}", "odd") for number in range(40)]
     odd = [one for one in odd if three.plan.split.side(one) == "train"][:2]
     found = check_documents(three, "north", [*kept, *odd])

@@ -103,8 +103,8 @@ def test_the_coordinator_reads_nothing_of_what_it_carries(binary: Case) -> None:
     binary.run(meddler=carrier)
     assert len(carrier.copies) > 10
     assert readable(carrier.copies, binary) == {}
-    size = {padded_size(0) + 52, *(padded_size(len(one) - 52) + 52 for one in carrier.copies)}
-    assert {len(one) for one in carrier.copies} <= size
+    size = {padded_size(0) + 52, *(padded_size(len(copy) - 52) + 52 for copy in carrier.copies)}
+    assert {len(copy) for copy in carrier.copies} <= size
 
 
 def test_without_boxes_it_would_read_the_whole_model(binary: Case) -> None:
@@ -242,7 +242,7 @@ def test_a_dealer_that_is_a_peer_does_not_deal_for_itself(binary: Case) -> None:
     case.outcome.classify("valley", case.documents["valley"][:3])
     for name, asker in (("evaluator", "north"), ("dealer", "valley")):
         requests = case.outcome.views[name].of(DealRequest)
-        assert [one.asker for one in requests] == [asker]
+        assert [request.asker for request in requests] == [asker]
 
 
 def test_on_shares_the_evaluator_never_deals_for_it_holds_half_of_the_model(binary: Case) -> None:
@@ -301,7 +301,9 @@ def test_one_identity_in_two_seats_is_refused() -> None:
     """A coordinator that is the evaluator, too, could sign two final sets."""
     roster, identities = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy(6))
     twin = replace(roster.having(Role.EVALUATOR)[0], public=identities["coordinator"].public)
-    others = tuple(one for one in roster.participants if one.role is not Role.EVALUATOR)
+    others = tuple(
+        participant for participant in roster.participants if participant.role is not Role.EVALUATOR
+    )
     with pytest.raises(InputError, match="expected an identity of its own for everybody"):
         Roster((*others, twin))
 

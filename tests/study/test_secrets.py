@@ -94,5 +94,5 @@ def test_the_model_that_the_coordinator_opens_is_covered(encrypted: Case) -> Non
     residues = decrypt_residues(case.key, covered.weights)
     assert len(residues) == 13
     # Without its masks every residue is a weight or two, far below N or just below it.
-    assert sum(modulus >> 20 < one < modulus - (modulus >> 20) for one in residues) >= 12
-    assert len({one % 2**32 for one in residues}) == 13
+    assert sum(modulus >> 20 < residue < modulus - (modulus >> 20) for residue in residues) >= 12
+    assert len({residue % 2**32 for residue in residues}) == 13

@@ -103,7 +103,7 @@ def test_balanced_classes_are_weighted_by_published_totals(binary: Case) -> None
     )
     test = binary.held_out()
     urgent = [
-        sum(found == ("urgent",) for found in case.outcome.classify("north", test).classes)
+        sum(class_ == ("urgent",) for class_ in case.outcome.classify("north", test).classes)
         for case in (plain, balanced)
     ]
     assert urgent[1] > urgent[0]

@@ -87,7 +87,11 @@ def numbers_in(view: View, key: SecretKey, *, opens: bool) -> Iterator[Any]:
     """Every number in a view; who holds the key opens every ciphertext, too."""
     for leaf in view.leaves():
         if isinstance(leaf, Ciphertext):
-            yield decrypt_residues(key, leaf) if opens else [int(one) for one in leaf.residues]
+            yield (
+                decrypt_residues(key, leaf)
+                if opens
+                else [int(residue) for residue in leaf.residues]
+            )
         else:
             yield leaf
 
@@ -97,12 +101,12 @@ def truth(case: Case, known: PeerModel | Prepared) -> tuple[Any, list[int]]:
     assert known.space is not None
     documents = [one for mine in case.documents.values() for one in mine]
     rows = FeatureReader(known.space, known.key).read(documents).unit()
-    return rows, [1 if one.label == "urgent" else -1 for one in documents]
+    return rows, [1 if document.label == "urgent" else -1 for document in documents]
 
 
 def test_attacks_recover_nothing_from_what_any_organisation_saw(case: Case) -> None:
     roster, key = case.study.roster, case.key
-    for organisation in {one.organisation for one in roster.participants}:
+    for organisation in {participant.organisation for participant in roster.participants}:
         seen = [
             number
             for view in case.outcome.seen_by(organisation)
@@ -119,8 +123,8 @@ def test_what_holders_saw_in_training_is_noise(case: Case) -> None:
         by_kind: dict[str, list[Any]] = defaultdict(list)
         for item in case.outcome.training_views[name].received:
             if not isinstance(item.message, PUBLISHED):
-                words = [one for one in leaves(item.message) if isinstance(one, Words)]
-                by_kind[type(item.message).__name__] += [one.array().ravel() for one in words]
+                words = [leaf for leaf in leaves(item.message) if isinstance(leaf, Words)]
+                by_kind[type(item.message).__name__] += [word.array().ravel() for word in words]
         checked = 0
         for kind, arrays in by_kind.items():
             words = np.concatenate(arrays)[:20_000] if arrays else np.zeros(0, np.uint64)
@@ -252,7 +256,7 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     for one in moments.values():
         reference.move(one)
     pooled = outcome.results["coordinator"].words + outcome.results["evaluator"].words
-    sums = [layout.write(one) for one in moments.values()]
+    sums = [layout.write(moment) for moment in moments.values()]
     assert np.array_equal(pooled, sums[0] + sums[1] + sums[2])
 
     seeds = {

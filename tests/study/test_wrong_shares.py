@@ -32,7 +32,7 @@ from sottovoce.study.roster import draw_roster, member_of
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.labels import Labels
 
-GROUPS = tuple(sorted({one.label for one in notes(90, label="diagnosis")["north"]}))[:3]
+GROUPS = tuple(sorted({note.label for note in notes(90, label="diagnosis")["north"]}))[:3]
 IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
 IN_TRAINING += (CheckShare, CoinShare, WeightBit)
 IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)

@@ -22,7 +22,7 @@ TEXTS = ("fever and a cough", "pain pain in the knee at night", "", "fever pain"
 
 def rows_of(blocks: Blocks, *texts: str, key: DictionaryKey = PUBLIC, **space: object):
     reader = FeatureReader(FeatureSpace(WORDS, blocks=blocks, **space), key)
-    return reader.read([Document(one) for one in texts])
+    return reader.read([Document(text) for text in texts])
 
 
 def test_words_and_tail_share_the_length_of_a_row() -> None:
@@ -56,9 +56,9 @@ def test_a_word_s_count_in_the_tail_is_capped_and_words_that_cancel_leave_nothin
     many = rows_of(Blocks(tail=1), "cough " * 9)
     assert abs(many.tf.toarray()[0]).tolist() == [0, 0, 3]
     names = [f"word{number}" for number in range(40)]
-    signs = {one: rows_of(Blocks(tail=1), one).tf.toarray()[0, 2] for one in names}
-    plus = next(one for one in names if signs[one] == 1)
-    minus = next(one for one in names if signs[one] == -1)
+    signs = {name: rows_of(Blocks(tail=1), name).tf.toarray()[0, 2] for name in names}
+    plus = next(name for name in names if signs[name] == 1)
+    minus = next(name for name in names if signs[name] == -1)
     cancelled = rows_of(Blocks(tail=1), f"{plus} {minus}")
     assert cancelled.tf.nnz == 0
     assert cancelled.norms.tolist() == [1.0]

@@ -253,12 +253,13 @@ def test_a_group_and_a_text_of_the_same_words_are_placed_independently() -> None
 def test_shares_are_as_asked_and_names_vary_them() -> None:
     documents = [Document(f"text {n}") for n in range(2000)]
     first, second = (
-        [Split(0.2, name).side(one) is Side.VALIDATION for one in documents] for name in "ab"
+        [Split(0.2, name).side(document) is Side.VALIDATION for document in documents]
+        for name in "ab"
     )
     assert 320 < sum(first) < 480
     assert first != second
-    assert all(Split(1).side(one) is Side.VALIDATION for one in documents)
-    assert all(Split(0).side(one) is Side.TRAIN for one in documents)
+    assert all(Split(1).side(document) is Side.VALIDATION for document in documents)
+    assert all(Split(0).side(document) is Side.TRAIN for document in documents)
 
 
 def test_the_split_never_moves() -> None:

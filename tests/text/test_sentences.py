@@ -7,7 +7,7 @@ from sottovoce.text.sentences import sentences
 
 
 def cut(text: str) -> list[str]:
-    return [text[one.start : one.end] for one in sentences(text)]
+    return [text[sentence.start : sentence.end] for sentence in sentences(text)]
 
 
 CASES = {
@@ -79,11 +79,11 @@ def test_sentences_are_cut_where_people_would(name: str) -> None:
 def test_sentences_hold_all_ink_in_order_and_nothing_twice(text: str) -> None:
     end = 0
     kept = ""
-    for one in sentences(text):
-        piece = text[one.start : one.end]
-        assert isinstance(one, Fragment)
-        assert one.start >= end
+    for sentence in sentences(text):
+        piece = text[sentence.start : sentence.end]
+        assert isinstance(sentence, Fragment)
+        assert sentence.start >= end
         assert piece == piece.strip() != ""
         kept += piece
-        end = one.end
+        end = sentence.end
     assert "".join(kept.split()) == "".join(text.split())

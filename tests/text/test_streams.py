@@ -86,7 +86,7 @@ def notes(tmp_path: Path) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("text", "label"))
-        writer.writerows((one.text, one.label) for one in DOCUMENTS)
+        writer.writerows((document.text, document.label) for document in DOCUMENTS)
     return path
 
 

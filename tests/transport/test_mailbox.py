@@ -339,7 +339,7 @@ def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
             mailbox.post(letter(0, os.urandom(100_000), to="carol")),
             return_exceptions=True,
         )
-        assert [(found.status, found.kind) for found in results] == [(507, "disk-full")] * 2
+        assert [(result.status, result.kind) for result in results] == [(507, "disk-full")] * 2
         assert await mailbox.letters("bob") == ()
         assert mailbox._store._stored == {}
         await mailbox._committer.submit(

@@ -176,7 +176,7 @@ class SiteLedger:
             raise LedgerError(
                 f"{self.path}: cut off at the end: the head beside it says {head.count} lines, "
                 f"found {self._end.count}",
-                hints=("bring the whole ledger back from a copy",),
+                hints=("restore the whole ledger from a copy",),
             )
 
     def _write(self, data: bytes) -> None:

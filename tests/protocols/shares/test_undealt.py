@@ -107,10 +107,10 @@ def test_the_coordinator_sees_noise_and_no_label() -> None:
         for message in view.of(MaskedChoices)
         for one in slices(decrypt_residues(KEY, message.steps), slots, 90)
     ]
-    values = [one % 2**plan.place for one in steps]
-    assert_looks_uniform([one % plan.value_mask for one in values], plan.value_mask)
-    indices = [one >> plan.place for one in steps]
-    assert_looks_uniform([one % plan.index_mask for one in indices], plan.index_mask)
+    values = [step % 2**plan.place for step in steps]
+    assert_looks_uniform([value % plan.value_mask for value in values], plan.value_mask)
+    indices = [step >> plan.place for step in steps]
+    assert_looks_uniform([index % plan.index_mask for index in indices], plan.index_mask)
 
 
 @pytest.mark.parametrize(("scores", "below"), [([1, 9, -4], 3), ([7], 2)])

@@ -114,12 +114,12 @@ def test_the_key_holder_sees_noise_and_fair_coins(program) -> None:
     reach = 2 ** (SCALE.bits + 1 + 40)
     assert_looks_uniform([number % reach for number in numbers], reach)
     places = zero_places(groups)
-    assert {len(found) for found in places} == {0, 1}
+    assert {len(place) for place in places} == {0, 1}
     # Whether there is a zero is a coin, whatever the sign; where it is, says nothing.
     for start in (0, 1):
-        hits = sum(bool(found) for found in places[start::2])
+        hits = sum(bool(place) for place in places[start::2])
         assert stats.binomtest(hits, 60).pvalue > 1e-3
-    where = [found[0] for found in places if found]
+    where = [place[0] for place in places if place]
     assert stats.chisquare([where.count(i) for i in range(PUBLIC.count)]).pvalue > 1e-3
     tests = [v for group in groups for v in group]
     nonzero = [v % PUBLIC.prime - 1 for v in tests if v % PUBLIC.prime]
@@ -158,7 +158,7 @@ class NoDrowning(SeededEntropy):
 
 def test_forgetting_the_coin_shows_the_sign() -> None:
     _, groups = view(NoCoin(7), VALUES)
-    read = [not found for found in zero_places(groups)]  # the key holder's guess: a zero is a minus
+    read = [not place for place in zero_places(groups)]  # the key holder's guess: a zero is a minus
     right = sum(guess == (value >= 0) for guess, value in zip(read, VALUES, strict=True))
     assert right >= 118  # 3 in 4096 numbers carry the other way
 
@@ -169,7 +169,7 @@ def test_forgetting_a_factor_the_order_or_the_drowning_would_show() -> None:
     assert_shows_structure(nonzero, PUBLIC.prime - 1)
 
     _, groups = view(NoShuffle(7), [1] * 200)
-    where = [found[0] for found in zero_places(groups) if found]
+    where = [place[0] for place in zero_places(groups) if place]
     assert stats.chisquare([where.count(i) for i in range(PUBLIC.count)]).pvalue < 1e-6
 
     _, groups = view(NoDrowning(7), VALUES)

@@ -94,10 +94,10 @@ def test_every_message_in_every_state_wrong_in_every_way_names_its_sender(block:
                     continue
                 when = the_one(item.sender, number)
                 meddler = Change(when, lambda packet, turn=turn: (turn(packet, block),))
-                with pytest.raises(TheirError) as found:
+                with pytest.raises(TheirError) as caught:
                     talk(block, meddler)
-                assert isinstance(found.value, error), (item, turn, found.value)
-                assert found.value.party == item.sender, (item, turn, found.value)
+                assert isinstance(caught.value, error), (item, turn, caught.value)
+                assert caught.value.party == item.sender, (item, turn, caught.value)
                 assert meddler.done == 1
 
 
