@@ -56,7 +56,7 @@ def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> I
 
 
 def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
-    """Who is waited for, and until when, as far as the server wrote it down."""
+    """Who is waited for, and until when, from the server's status."""
     if now.phase == Phase.FINISHED:
         return tag("p", "Nobody is waited for.")
     if now.waits_for:
@@ -120,7 +120,7 @@ def _stage(name: str, now: StudyStatus) -> str:
 
 
 def _words(now: StudyStatus) -> Iterator[Html]:
-    yield tag("p", "The sites compare these words over the phone; they must have the same:")
+    yield tag("p", "The sites compare these words by phone; they must be the same:")
     yield tag("p", "\n".join(in_lines(now.words)), class_="words")
 
 

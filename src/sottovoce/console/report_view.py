@@ -20,7 +20,7 @@ def console_facts(site: Site, study: str) -> ReportFacts:
     for joined in site.joined():
         if joined.id == study and joined.description is not None:
             return site_facts(site, joined)
-    raise InputError(f"study: expected one of this site, found {study!r}")
+    raise InputError(f"study: this site has no study {study!r}")
 
 
 def report_page_sections(site: Site, study: str) -> Iterator[Html]:

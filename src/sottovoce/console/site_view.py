@@ -97,7 +97,7 @@ def _consent(study: JoinedStudy, question: ConsentQuestion, guard: ConsoleGuard)
             guard,
             f"/study/{study.id}/consent",
             field("name", "Your name", hint="it is kept with your consent, in this site's ledger"),
-            tag("p", "By sending this you say that the others have the same words."),
+            tag("p", "By sending this you confirm that the others have the same words."),
             button=button("The words are the same, and we consent"),
         ),
         form(
@@ -131,7 +131,7 @@ def _approval(study: JoinedStudy, request: Request, guard: ConsoleGuard) -> Html
             guard,
             f"/study/{study.id}/hold-back",
             shown,
-            button=button("Hold it back, and leave the study", kind="danger"),
+            button=button("Refuse it, and leave the study", kind="danger"),
         ),
     )
 
@@ -213,7 +213,7 @@ def _use(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
             "How good is the model on documents that nobody trained on? This site's figures come "
             "at once; joint ones once enough other sites evaluate, too.",
         ),
-        button=button("Evaluate on the documents held out", kind="second"),
+        button=button("Evaluate on the held-out documents", kind="second"),
     )
 
 
@@ -244,12 +244,12 @@ def join_form(study: JoinedStudy, guard: ConsoleGuard, given: SourceChoice | Non
             needed=False,
         ),
         asks,
-        button=joined(looks, button("Take part, as the card says")),
+        button=joined(looks, button("Take part as the card describes")),
     )
 
 
 def inspected(inspection: Inspection) -> Iterator[Html]:
-    """What a look at the data finds: numbers and balance, never text."""
+    """A summary of the data: numbers and balance, never text."""
     figures = (
         (f"{inspection.documents:,}", "documents"),
         (f"{inspection.skipped:,}", "skipped"),
@@ -327,8 +327,8 @@ def _leave(study: JoinedStudy, guard: ConsoleGuard) -> Html:
         "Leave this study",
         tag(
             "p",
-            "Leaving deletes this site's journals and its part of the model. What is in a sum "
-            "already cannot be taken out of it.",
+            "Leaving deletes this site's journals and its part of the model. What was already "
+            "added up stays in the sum.",
             class_="notice",
         ),
         form(

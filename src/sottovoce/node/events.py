@@ -92,7 +92,7 @@ class RosterKnown:
 
 @dataclass(frozen=True)
 class Moved:
-    """A letter came in or went out in a stage: how many so far, and how many bytes altogether.
+    """A letter came in or went out in a stage: the number so far, and all bytes.
 
     `steps_left` is how many steps of the computation follow, where the program knows it.
     """

@@ -51,10 +51,10 @@ class SeatStatus:
 class StudyStatus:
     """The status of a study at the coordinator: its phase, who is enrolled, who was seen when.
 
-    What is waited for, for whom, and until when (seconds since 1970; 0 if for nobody). `words` are
-    what people compare over the phone, once everybody is known; `reported` is what a seat said
-    last about the attempt under way, `versions` which version of the program it says it is. `done`
-    is the share of the stage that is behind, `ends` about when it ends; 0 where nobody can say.
+    It says who is waited for, for what, and until when (seconds since 1970; 0 for no limit).
+    `words` are what people compare by phone once everybody is known; `reported` is each seat's last
+    report about the current attempt, `versions` the version of the program that it names. `done` is
+    the share of the stage that is behind, `ends` about when it ends; 0 where nobody can say.
     """
 
     study: str

@@ -39,7 +39,7 @@ class StageProgress:
             return 1 - self.steps_left / self.steps
         if self.expected and self.moved < self.expected:
             return self.moved / self.expected
-        # Once all of it moved, others are waited for: nobody knows how long.
+        # After the last byte others are waited for, and the time left is unknown.
         return None
 
     def seconds_left(self, now: float) -> float | None:

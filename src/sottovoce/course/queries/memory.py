@@ -156,7 +156,7 @@ class QueriesInMemory:
     def evaluate(
         self, peers: Collection[str], programs: ConversationPrograms, here: set[str]
     ) -> Evaluation:
-        """The joint figures, once all these peers want them."""
+        """The joint figures of these peers."""
         self._results, self._here = [], here
         self._see(here)
         until = self._now + 2 * self._limits.gather

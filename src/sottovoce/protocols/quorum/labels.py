@@ -29,6 +29,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
+from sottovoce.protocols.disclosures import BY_ASKER, BY_OPENER_THEN_MEMBERS, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import (
     BIT_BASE,

@@ -27,6 +27,7 @@ from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes, centred
 from sottovoce.protocols.conversation import Party, Send, ahead, gather
+from sottovoce.protocols.disclosures import BY_OPENER, BY_OPENER_THEN_MEMBERS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums

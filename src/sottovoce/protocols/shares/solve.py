@@ -38,6 +38,11 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, encode
 from sottovoce.protocols.conversation import Party, Send, ahead, receive
+from sottovoce.protocols.disclosures import (
+    BY_BOTH_HOLDERS,
+    BY_FIRST_HOLDER,
+    DEALER_POOLS_WITH_NEITHER,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders

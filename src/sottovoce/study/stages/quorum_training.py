@@ -23,6 +23,7 @@ from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, followed_by, gather, receive
+from sottovoce.protocols.disclosures import BY_EVERY_PEER, ROSTER_IS_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.opening import Opener, read_planes

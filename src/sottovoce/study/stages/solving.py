@@ -27,6 +27,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import PublicKey, SecretKey
 from sottovoce.protocols.conversation import Party, Send, followed_by, receive
+from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
