@@ -35,7 +35,7 @@ def card_facts(described: "StudyDescription", card: "StudyCard | None" = None) -
 
 
 def show_card(card: "StudyCard", *, pages: bool = True) -> None:
-    """The card as a page on the terminal, as plain Markdown elsewhere.
+    """Show the card as a page on the terminal, or as plain Markdown elsewhere.
 
     A long one goes through a pager, where it `pages`: who answered beforehand waits for nobody.
     """

@@ -108,7 +108,7 @@ def serve(
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
             _served(place, hearers, (monitor, push_metrics), stand_by=stand_by),
-            afterwards="`sottovoce serve` again goes on",
+            afterwards="run `sottovoce serve` again to continue",
             log=file,
         )
 

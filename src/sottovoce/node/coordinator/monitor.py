@@ -28,7 +28,8 @@ from sottovoce.node.events import Event, Listening
 from sottovoce.wire.tags import kebab
 
 LEAST_FREE = 2**26
-"""Bytes below which a disk is full for a coordinator: a letter must be kept before it is taken."""
+"""With fewer free bytes the coordinator is not ready: a letter must be on disk before it is "
+"accepted."""
 PUSH_SECONDS = 30.0
 _PUSH_TIMEOUT = 10
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
