@@ -154,6 +154,7 @@ OWN_REPRS = {
     "protocols.shares.material.Material": "says <secret>, and the context",
     "protocols.shares.multiplier.MaskProducts": "says <secret>, and a size",
     "protocols.shares.multiplier.Multiplier": "says <secret>, and a size",
+    "rados.moment_words.MomentWords": "sizes",
     "rados.moments.Moments": "sizes",
     "rados.rows.Discreet": "sizes",
     "node.seat.durable_seat.DurableSeat": "what it waits for",

@@ -67,7 +67,7 @@ class Gather:
 
     kind: type[Message]
     senders: tuple[str, ...]
-    keep: Callable[[str, Any], Message] | None = None
+    keep: Callable[[str, Any], Message] | None = field(default=None, repr=False)
     """What stays of each message, called once when it comes: a sum need not hold its parts."""
     steps_left: int | None = field(default=None, compare=False)
 

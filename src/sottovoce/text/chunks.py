@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
@@ -72,7 +72,9 @@ class Workers:
 
     open: Callable[[], TaskExecutor]
     ahead: int
-    tree: Callable[[Callable[[Any, Any], Any], list[Any]], Any] | None = None
+    tree: Callable[[Callable[[Any, Any], Any], list[Any]], Any] | None = field(
+        default=None, repr=False
+    )
     """Joins the results of tasks two by two where they lie; None where they all come here."""
     told: Callable[[int, int], None] | None = None
     """Hears how many tasks of how many are done."""

@@ -295,7 +295,8 @@ def split_books(plan: Plan, who: Member, groups: tuple[tuple[str, ...], ...]) ->
         graph = Graph.over(group, seed=dealt[name].shares.book)
         near = {peer: dealt[peer] for peer in group}
         boxes = boxes_for(near, graph)[name]
-        yield Send(name, ShareBook(tuple(dealt[peer].shares for peer in group), boxes))
+        bare = (msgspec.structs.replace(dealt[peer].shares, commitments=()) for peer in group)
+        yield Send(name, ShareBook(tuple(bare), boxes))
     yield from gather(MaskedParts, tuple(told))
 
 

@@ -20,7 +20,13 @@ from harness.meddling import (
     repeating,
     rewriting,
 )
-from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    MalformedError,
+    MisuseError,
+    ViolationError,
+)
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Layout, Plain, decrypt, encrypt
@@ -33,6 +39,7 @@ from sottovoce.protocols.blind_sum import (
     SummedVector,
     TwoPeersWarning,
     WordSpace,
+    hash_trees,
     masked_sums,
 )
 from sottovoce.protocols.blind_sum.keys import members_of
@@ -589,27 +596,48 @@ def test_a_share_book_that_cannot_be_is_refused() -> None:
     refused(rewriting(chosen, ShareBook, without_last), "coordinator", "our own shares in the book")
 
 
-def test_a_peer_sees_the_commitments_that_it_needs_and_no_others() -> None:
+def test_a_peer_is_shown_the_commitments_to_itself_and_no_others() -> None:
     plan = plan_for(names(40))
     values = values_for(plan)
     outcome = run(plan, values, entropy=SeededEntropy(1))
     (book,) = outcome.views["peer 07"].of(ShareBook)
-    shown = {signed.peer for signed in book.shares if signed.commitments}
-    assert shown == {box.sender for box in book.boxes} | {"peer 07"}
-    assert 20 < len(shown) < 40
+    assert not any(signed.commitments for signed in book.shares)
+    assert len(book.boxes) < 40
     (whole,) = outcome.views["evaluator"].of(ShareBook)
-    assert all(signed.commitments for signed in whole.shares)
-
-    def without_one(message: ShareBook) -> ShareBook:
-        missing = message.boxes[0].sender
-        shares = tuple(
-            msgspec.structs.replace(signed, commitments=()) if signed.peer == missing else signed
-            for signed in message.shares
-        )
-        return ShareBook(shares, message.boxes)
+    listed = {signed.peer: signed.commitments for signed in whole.shares}
+    for box in book.boxes:
+        assert box.commitment in listed[box.sender]
+        assert len(box.path) < 7
 
     chosen = from_to(ShareBook, "coordinator", "dave")
-    refused(rewriting(chosen, ShareBook, without_one), "coordinator", "expected 4 commitments")
+    for change in ({"commitment": bytes(64)}, {"path": ()}, {"path": (bytes(32),) * 9}):
+
+        def changed(message: ShareBook, change: dict[str, Any] = change) -> ShareBook:
+            first, *others = message.boxes
+            return ShareBook(message.shares, (msgspec.structs.replace(first, **change), *others))
+
+        refused(
+            rewriting(chosen, ShareBook, changed),
+            "coordinator",
+            "expected the commitment to dave that 'alice' signed, found another",
+        )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+def test_a_path_leads_from_each_entry_to_the_root_and_from_nothing_else(count: int) -> None:
+    entries = [bytes([number]) * 64 for number in range(count)]
+    root, paths = hash_trees.root_of(entries), hash_trees.paths_of(entries)
+    for place, (entry, path) in enumerate(zip(entries, paths, strict=True)):
+        assert hash_trees.root_from(entry, place, path, count=count) == root
+        assert hash_trees.root_from(bytes(63), place, path, count=count) != root
+        with pytest.raises(MalformedError, match="found a longer one"):
+            hash_trees.root_from(entry, place, (*path, root), count=count)
+        if path:
+            other = (place + 1) % count
+            if len(paths[other]) == len(path):
+                assert hash_trees.root_from(entry, other, path, count=count) != root
+            with pytest.raises(MalformedError, match="found a shorter one"):
+                hash_trees.root_from(entry, place, path[:-1], count=count)
 
 
 def test_shares_that_were_changed_on_the_way_are_refused() -> None:

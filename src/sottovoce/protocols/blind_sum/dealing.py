@@ -13,6 +13,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, MalformedError, ViolationError
 from sottovoce.protocols.blind_sum import shamir
 from sottovoce.protocols.blind_sum.graphs import Graph
+from sottovoce.protocols.blind_sum.hash_trees import paths_of, root_from, root_of
 from sottovoce.protocols.blind_sum.keys import Keyring, Member, OwnKeys, commitment
 from sottovoce.protocols.blind_sum.messages import BoxFrom, DealtShares, SignedShares
 from sottovoce.protocols.identities import Pins, digest, shown_by
@@ -57,11 +58,11 @@ class Dealing:
         pins: Pins,
         *,
         teller: str,
-        holder: str | None = None,
+        bare: bool = False,
     ) -> "Dealing":
         """The dealing in a book that `teller` showed; what peers did not sign is refused.
 
-        Who adds up has everybody's commitments; a `holder` those of the peers that dealt to it.
+        Who adds up has everybody's commitments; a peer has a `bare` book, with their digests.
         """
         graph = keyring.graph
         shares = {signed.peer: signed for signed in book}
@@ -71,9 +72,7 @@ class Dealing:
                 "expected the shares of peers with keys, each once and in order, found others",
                 party=teller,
             )
-        near = keyring.peers if holder is None else graph.holders(holder)
         for signed in book:
-            bare = signed.peer not in near
             check_shares(keyring, graph, signed, pins, teller=teller, bare=bare)
         dealing = cls(keyring, graph, shares)
         dealing.check_set(tuple(shares), "shares")
@@ -187,7 +186,7 @@ def deal(
     pairs = shamir.split(own.pair.secret, count=count, threshold=threshold, entropy=entropy)
     dealt = {h: TwoShares(s, p) for h, s, p in zip(holders, seeds, pairs, strict=True)}
     commitments = tuple(two.commitments(keyring, who.name, h) for h, two in dealt.items())
-    short = _digest(commitments)
+    short = root_of(commitments)
     signature = who.identity.sign(_SIGNED_SHARES, keyring.hash, who.name.encode(), short)
     boxes = tuple(
         _box(two, keyring.address(who.name, holder, _USE), holder, own=own, entropy=entropy)
@@ -223,12 +222,25 @@ def open_boxes(
         except (MalformedError, ViolationError) as error:
             raise ViolationError(f"its box for {me} cannot be opened", party=owner) from error
         shares = TwoShares(content[: shamir.SHARE_BYTES], content[shamir.SHARE_BYTES :])
-        place = dealing.graph.holders(owner).index(me)
-        expected = dealing.shares[owner].commitments[place]
-        if shares.commitments(keyring, owner, me) != expected:
+        _check_path(dealing, box, me)
+        if shares.commitments(keyring, owner, me) != box.commitment:
             raise ViolationError(f"dealt {me} other shares than it committed to", party=owner)
         opened[owner] = shares
     return opened
+
+
+def _check_path(dealing: Dealing, box: BoxFrom, me: str) -> None:
+    """Refuse a commitment that is not the one for us under the sender's signature."""
+    holders = dealing.graph.holders(box.sender)
+    try:
+        root = root_from(box.commitment, holders.index(me), box.path, count=len(holders))
+    except MalformedError:
+        root = b""
+    if root != dealing.shares[box.sender].digest:
+        raise ViolationError(
+            f"expected the commitment to {me} that {box.sender!r} signed, found another",
+            party=dealing.keyring.this.coordinator,
+        )
 
 
 def check_shares(
@@ -255,28 +267,28 @@ def check_shares(
     said = (keyring.hash, signed.peer.encode(), signed.digest)
     with shown_by(teller):
         pins.check(signed.peer, signed.signature, _SIGNED_SHARES, *said)
-    if not bare and _digest(signed.commitments) != signed.digest:
+    if not bare and root_of(signed.commitments) != signed.digest:
         raise ViolationError(
             f"expected the commitments that {signed.peer!r} signed, found others", party=teller
         )
-
-
-def _digest(commitments: Sequence[bytes]) -> bytes:
-    return digest("blind-sum/commitments/v1", *commitments)
 
 
 def boxes_for(dealt: Mapping[str, DealtShares], graph: Graph) -> dict[str, tuple[BoxFrom, ...]]:
     """At the coordinator: everybody's boxes by recipient, in the order of their senders."""
     sorted_out: dict[str, list[BoxFrom]] = {peer: [] for peer in dealt}
     for sender, message in dealt.items():
-        holders = [holder for holder in graph.holders(sender) if holder != sender]
+        everybody, commitments = graph.holders(sender), message.shares.commitments
+        holders = [holder for holder in everybody if holder != sender]
         if [len(box) for box in message.boxes] != [BOX_BYTES] * len(holders):
             raise ViolationError(
                 f"expected {len(holders)} boxes of {BOX_BYTES} bytes, found others", party=sender
             )
+        shown = dict(
+            zip(everybody, zip(commitments, paths_of(commitments), strict=True), strict=True)
+        )
         for holder, box in zip(holders, message.boxes, strict=True):
             if holder in sorted_out:
-                sorted_out[holder].append(BoxFrom(sender, box))
+                sorted_out[holder].append(BoxFrom(sender, box, *shown[holder]))
     return {peer: tuple(boxes) for peer, boxes in sorted_out.items()}
 
 

@@ -27,8 +27,8 @@ class SignedShares(Value, frozen=True):
     """What one peer says in public about the shares that it dealt, signed by its identity.
 
     `book` is the hash of the keys that it saw; one commitment for each holder
-    (to both of its shares) lets who has them check a share that is revealed later. Signed
-    is their `digest`: a peer sees the commitments of those alone whose shares it holds.
+    (to both of its shares) lets who adds up check a share that is revealed later. Signed
+    is the `digest` that stands for them (hash_trees.py); peers are shown no others' list.
     """
 
     peer: str
@@ -39,10 +39,15 @@ class SignedShares(Value, frozen=True):
 
 
 class BoxFrom(Value, frozen=True):
-    """A sealed box that the coordinator passes on."""
+    """A sealed box that the coordinator passes on, and what its sender committed to for it.
+
+    The `path` leads from that commitment to the digest that the sender signed.
+    """
 
     sender: str
     box: bytes
+    commitment: bytes
+    path: tuple[bytes, ...]
 
 
 class RoundKeys(Message, frozen=True):
@@ -115,7 +120,7 @@ class DealtShares(Message, frozen=True):
 
 
 class ShareBook(Message, frozen=True):
-    """Who dealt shares, the commitments that the recipient needs, and its own boxes."""
+    """Who dealt shares, and the recipient's own boxes; the evaluator has all commitments."""
 
     discloses: ClassVar = Disclosure(
         seen_by="each peer (with its own boxes), and the evaluator (without any)",

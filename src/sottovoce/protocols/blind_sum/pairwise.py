@@ -101,10 +101,8 @@ def peer(
     share_book = yield Receive(this.coordinator, (ShareBook, LeftOut))
     if isinstance(share_book, LeftOut):
         return None
-    dealing = Dealing.of(
-        keyring, share_book.shares, who.pins, teller=this.coordinator, holder=who.name
-    )
-    if dealing.shares.get(who.name) != dealt.shares:
+    dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator, bare=True)
+    if dealing.shares.get(who.name) != replace(dealt.shares, commitments=()):
         raise ViolationError(
             "expected our own shares in the book as we dealt them, found others",
             party=this.coordinator,
@@ -188,11 +186,10 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     this.check_enough(dealt, "shares")
     shares = tuple(message.shares for message in dealt.values())
     dealing = Dealing.of(keyring, shares, pins, teller=this.coordinator)
-    bare = {signed.peer: replace(signed, commitments=()) for signed in shares}
+    # Everybody's commitments for everybody would be the square of all peers, and more.
+    bare = tuple(replace(signed, commitments=()) for signed in shares)
     for name, boxes in boxes_for(dealt, graph).items():
-        # Everybody's commitments for everybody would be the square of all peers.
-        near = {signed.peer: signed for signed in shares if signed.peer in graph.holders(name)}
-        yield Send(name, ShareBook(tuple({**bare, **near}.values()), boxes))
+        yield Send(name, ShareBook(bare, boxes))
     yield Send(this.evaluator, ShareBook(shares, ()))
     for name in keyring.peers:
         if name not in dealt:

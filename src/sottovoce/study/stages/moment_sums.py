@@ -18,7 +18,7 @@ from sottovoce.text.passes import Examples, PartReader
 class RowWeights:
     """What a row counts by its class; all alike where there are no weights."""
 
-    of_class: tuple[float, ...] | None
+    of_class: tuple[float, ...] | None = field(repr=False)
     binary: bool
 
     def of(self, block: Examples) -> NDArray[np.float64] | None:

@@ -1,0 +1,63 @@
+"""A hash that stands for a list, of which one entry can be shown with a short path.
+
+    root ── node ── node ── leaf      the path of an entry: what stands beside it on its way up
+              │        └─── leaf
+              └──── node ── …
+
+Leaves and nodes are hashed for different purposes, so no node passes for an entry. The last of an
+odd number goes up as it is; who checks a path knows how long the list is, and so where that is.
+"""
+
+from collections.abc import Sequence
+
+from sottovoce.errors import MalformedError
+from sottovoce.protocols.identities import digest
+
+_LEAF, _NODE = "blind-sum/leaf/v1", "blind-sum/node/v1"
+
+
+def root_of(entries: Sequence[bytes]) -> bytes:
+    """32 bytes that stand for all entries in their order."""
+    level = _leaves(entries)
+    while len(level) > 1:
+        level = _above(level)
+    return level[0]
+
+
+def paths_of(entries: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+    """For every entry what whoever has it alone needs to come to the root."""
+    levels = [_leaves(entries)]
+    while len(levels[-1]) > 1:
+        levels.append(_above(levels[-1]))
+    return [
+        tuple(
+            level[place >> height ^ 1]
+            for height, level in enumerate(levels)
+            if place >> height ^ 1 < len(level)
+        )
+        for place in range(len(entries))
+    ]
+
+
+def root_from(entry: bytes, place: int, path: Sequence[bytes], *, count: int) -> bytes:
+    """The root to which a path leads from an entry, at its place among `count`."""
+    here, beside = digest(_LEAF, entry), list(path)
+    while count > 1:
+        if place ^ 1 < count:
+            if not beside:
+                raise MalformedError("expected a path to the root, found a shorter one")
+            other = beside.pop(0)
+            here = digest(_NODE, other, here) if place % 2 else digest(_NODE, here, other)
+        place, count = place // 2, (count + 1) // 2
+    if beside:
+        raise MalformedError("expected a path to the root, found a longer one")
+    return here
+
+
+def _leaves(entries: Sequence[bytes]) -> list[bytes]:
+    return [digest(_LEAF, entry) for entry in entries]
+
+
+def _above(level: list[bytes]) -> list[bytes]:
+    pairs = [level[start : start + 2] for start in range(0, len(level), 2)]
+    return [digest(_NODE, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
