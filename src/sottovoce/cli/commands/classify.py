@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sottovoce.cli.large_questions import LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.node.api import Classified
+    from sottovoce.node.site.site_folder import JoinedStudy
     from sottovoce.sources import Source
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
@@ -133,7 +134,6 @@ def classify(
       sottovoce classify new.csv --out tasks.json --out-format label-studio
       sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
-    from sottovoce.cli.alone import answer_alone, is_better_alone
     from sottovoce.cli.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.large_questions import SLICE, LargeQuestion
@@ -189,14 +189,32 @@ def classify(
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
-    alone = own and is_better_alone(joined_study)
-    if alone and known is not None:
-        answer = answer_alone(described.plan, known.read(described.plan, peer=mine), documents)
-        deliver(answer)
-    else:
-        answer = _ask(joined_study.membership, documents, deliver, as_json=as_json, explain=explain)
-    done = _Labelled(joined_study.id, out, written, answer, own=alone, explain=explain)
+    alone = _own_answer(joined_study, known, documents, peer=mine) if own else None
+    if alone is not None:
+        deliver(alone)
+    answer = alone or _ask(
+        joined_study.membership, documents, deliver, as_json=as_json, explain=explain
+    )
+    by_own = alone is not None
+    done = _Labelled(joined_study.id, out, written, answer, own=by_own, explain=explain)
     _say(done, len(documents), as_json=as_json)
+
+
+def _own_answer(
+    joined: "JoinedStudy",
+    known: "SourceChoice | None",
+    documents: "Sequence[Document]",
+    *,
+    peer: str,
+) -> "Classified | None":
+    """The labels of this site's own model, if it is clearly better than the joint one."""
+    # Imported only here: it loads scikit-learn, which takes longer than asking for a label.
+    from sottovoce.cli.alone import answer_alone, is_better_alone
+
+    if not is_better_alone(joined) or known is None or joined.description is None:
+        return None
+    plan = joined.description.plan
+    return answer_alone(plan, known.read(plan, peer=peer), documents)
 
 
 @dataclass(frozen=True)
