@@ -7,7 +7,7 @@ import typer
 
 from sottovoce.cli import options, screen
 from sottovoce.cli.event_text import REFUSED
-from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home, refuse_both
+from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home, refuse_both
 from sottovoce.cli.invitation_files import checked_address, checked_out, hand_out, invitation_for
 from sottovoce.cli.shell_words import placed
 from sottovoce.errors import InputError
@@ -20,6 +20,9 @@ app = typer.Typer(
     no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."
 )
 
+ShortName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Short name of the organisation in study.toml.")
+]
 Address = Annotated[
     str | None,
     typer.Option(
@@ -154,12 +157,8 @@ def rehearse(
 
 @app.command(short_help="Print a new invitation for an organisation that lost its own.")
 def invite(
-    short_name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
-    ],
-    study: Annotated[
-        str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
-    ] = None,
+    short_name: ShortName,
+    study: StudyName = None,
     home: Home = None,
     address: Address = None,
     out: Out = None,
@@ -200,12 +199,8 @@ def invite(
 
 @app.command(short_help="Make an unused invitation void.")
 def revoke(
-    short_name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its short name in study.toml.")
-    ],
-    study: Annotated[
-        str | None, typer.Option("--study", metavar="STUDY", help="Which study, of several.")
-    ] = None,
+    short_name: ShortName,
+    study: StudyName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
