@@ -18,7 +18,7 @@ def test_words_are_counted_a_row_a_document() -> None:
 
 
 def test_texts_without_words_are_named() -> None:
-    with pytest.raises(InputError, match="expected texts with words, found none"):
+    with pytest.raises(InputError, match="the texts have no words"):
         word_counts(["", " "])
 
 

@@ -69,7 +69,7 @@ def test_notes_are_written_and_told(tmp_path: Path) -> None:
         ("harbour", 15),
     ]
     assert all(Path(row["written"]).is_file() for row in found["rows"])
-    with pytest.raises(InputError, match=r"north\.csv: expected no such file yet"):
+    with pytest.raises(InputError, match=r"north\.csv: already exists"):
         run("notes", "--sites", "2", "--documents", "30", "--out", str(folder))
     run("notes", "--sites", "1", "--documents", "5", "--format", "brat", "--out", str(folder))
     assert len(list((folder / "north").glob("*.ann"))) == 5

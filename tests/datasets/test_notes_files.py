@@ -72,7 +72,7 @@ def test_brat_offsets_cover_the_text_that_they_quote(notes: ClinicalNotes, tmp_p
 
 def test_nothing_is_overwritten(notes: ClinicalNotes, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("mine")
-    with pytest.raises(InputError, match=r"b\.csv: expected no such file yet"):
+    with pytest.raises(InputError, match=r"b\.csv: already exists"):
         write_notes(notes, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["b.csv"]
 

@@ -82,7 +82,7 @@ def test_an_encoder_of_another_hash_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_encoder_s_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected a folder, found none there"):
+    with pytest.raises(InputError, match="there is no such folder"):
         open_encoder(tmp_path / "nowhere")
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -121,7 +121,7 @@ def test_fewer_vectors_than_tokens_and_numbers_that_are_none_are_refused(tmp_pat
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sottovoce.encoders.opening.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="encoder wordllama: expected the package to be installed"):
+    with pytest.raises(InputError, match="encoder wordllama: this package is not installed"):
         open_encoder("wordllama")
     ready(EncoderName(EncoderKind.STATIC, 5, "ef" * 32))
 

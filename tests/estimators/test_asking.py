@@ -146,7 +146,7 @@ def test_a_peer_is_never_worse_off_than_alone() -> None:
     given = {"alice": LABELS, "bob": LABELS, "carol": contrary}
     parts = {name: ([f"{text} {name}" for text in TEXTS], labels) for name, labels in given.items()}
     joint = toy(held_out=0.5, characters=None).fit(LocalFederation(parts, policy=ANYTHING))
-    with pytest.raises(MisuseError, match="expected an evaluation to compare a peer's own model"):
+    with pytest.raises(MisuseError, match="no evaluation yet to compare a peer's own model"):
         joint.at("carol", own=True)
     joint.evaluate()
     alice, carol = joint.at("alice", own=True), joint.at("carol", own=True)

@@ -519,12 +519,12 @@ def test_an_entity_that_another_peer_does_not_hold() -> None:
 def test_names_of_entities_where_they_are_needed() -> None:
     entities = small()
     anonymous = entities.federation(named=False)
-    with pytest.raises(InputError, match="remote full: expected the name of every row's entity"):
+    with pytest.raises(InputError, match="remote full: every peer must name the entity"):
         fit(entities, anonymous, remote="full")
     with pytest.raises(InputError, match="hold out the same entities by their names"):
         fit(entities, anonymous, held_out=0.2)
     assert fit(entities, anonymous, remote="normalised").study_
-    with pytest.raises(InputError, match="expected the name of every row's entity, found none"):
+    with pytest.raises(InputError, match="predict: name the entity of each row"):
         fitted("wards", remote="full", alpha=2.0).predict(entities.rows("bob"), peer="bob")
     parts = dict(entities.federation().parts)
     rows, labels, names = parts["bob"]

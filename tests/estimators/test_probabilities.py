@@ -38,7 +38,7 @@ TEXTS = ["severe chest pain since this morning", "routine letter, stable", ""]
 
 def test_released_scores_become_probabilities() -> None:
     model = toy(release="margin").fit(federation())
-    with pytest.raises(MisuseError, match="expected a joint evaluation to calibrate with"):
+    with pytest.raises(MisuseError, match="no joint evaluation yet to calibrate with"):
         model.predict_proba(TEXTS)
     evaluation = model.evaluate()
     found = model.predict_proba(TEXTS, peer="north")

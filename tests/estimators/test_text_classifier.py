@@ -157,7 +157,7 @@ PART = (["one two", "two three"], ["a", "b"])
         ({"alice": Path("nosuch.csv")}, "nosuch.csv: expected a file or a folder, found nothing"),
         ({"alice": None}, "documents of 'alice', found nothing"),
         ({"alice": 5}, "documents of 'alice', found an int"),
-        ({}, "federation: expected parts of several peers, found none"),
+        ({}, "federation: it has no peers"),
         ([1], "federation: expected every peer's part by its name, found a list"),
         ({1: (["one"], ["a"])}, "federation: expected names of peers, found 1"),
         ({"alice": []}, "documents of 'alice', found nothing"),

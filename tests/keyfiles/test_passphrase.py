@@ -70,8 +70,8 @@ def test_a_file_or_a_descriptor_holds_one_line(
 @pytest.mark.parametrize(
     ("data", "match"),
     [
-        (b"", "expected at least one character, found none"),
-        (b"\n", "expected at least one character, found none"),
+        (b"", "passphrase: it is empty"),
+        (b"\n", "passphrase: it is empty"),
         (b"one\ntwo\n", "expected one line of text, found a control character"),
         (b"a\0b", "expected one line of text, found a control character"),
         (b"\xff\xfe", "expected UTF-8 text, found other bytes"),

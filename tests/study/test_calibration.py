@@ -77,7 +77,7 @@ def test_reliability_is_told_in_words_and_in_pictures() -> None:
 
 
 def test_without_a_roc_there_are_no_probabilities() -> None:
-    with pytest.raises(MisuseError, match="found none yet"):
+    with pytest.raises(MisuseError, match="there is no joint evaluation yet"):
         calibrations(None)
     empty = Evaluation.of(LABELS, np.array([[9, 1], [1, 9]]), ("a", "b", "c"), fewest=3)
     assert "no reliability" in str(empty.plot_reliability())

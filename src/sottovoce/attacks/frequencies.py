@@ -54,7 +54,7 @@ class PublicText:
                 by_word.setdefault(word, np.zeros(len(rows)))[:] += classes
         kept = {word: n for word, n in by_word.items() if n.sum() >= _LEAST_DOCUMENTS}
         if not kept:
-            raise InputError("attack: expected public text with words, found none")
+            raise InputError("attack: the public text has no words")
         counts = np.array(list(kept.values()))
         altogether = counts.sum(axis=1, keepdims=True) / rows.sum()
         return cls(tuple(kept), (counts + _PRIOR * altogether) / (rows + _PRIOR))

@@ -49,7 +49,7 @@ def word_counts(texts: Sequence[str]) -> Any:
             words += [places.setdefault(word, len(places)) for word in reader.fold(piece)]
         ends.append(len(words))
     if not words:
-        raise InputError("attack: expected texts with words, found none")
+        raise InputError("attack: the texts have no words")
     rows = sparse.csr_array((np.ones(len(words)), words, ends), shape=(len(texts), len(places)))
     rows.sum_duplicates()
     return rows

@@ -68,7 +68,7 @@ class DaskTask:
             ) from None
         except CancelledError:
             raise MisuseError(
-                "cluster: expected a scheduler that answers, found none any more",
+                "cluster: the scheduler does not answer any more",
                 hints=("start it again, then repeat the command",),
             ) from None
 
@@ -99,8 +99,7 @@ def dask_workers(
         client = distributed.Client(address, timeout=_WAIT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"{address}: expected a dask scheduler that answers, found none "
-            f"({type(error).__name__})",
+            f"{address}: no dask scheduler answers ({type(error).__name__})",
             hints=("dask scheduler", "dask worker " + address),
         ) from error
     try:
@@ -135,7 +134,7 @@ def _library(address: str) -> Any:
         import distributed
     except ImportError as error:
         raise InputError(
-            f"{address}: a cluster needs the package distributed, found none",
+            f"{address}: a cluster needs the package distributed, which is not installed",
             hints=("pip install 'sottovoce[dask]'",),
         ) from error
     # Its own log would repeat on the screen what the command says.

@@ -26,7 +26,7 @@ class EncoderFiles:
     def below(cls, folder: Path) -> Self:
         """The only encoder in a folder or below it."""
         if not folder.is_dir():
-            raise InputError(f"encoder {folder}: expected a folder, found none there")
+            raise InputError(f"encoder {folder}: there is no such folder")
         files = _listed(folder)
         static = [path for path in files if path.suffix == ".safetensors"]
         networks = [path for path in files if path.suffix == ".onnx"]

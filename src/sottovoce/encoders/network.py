@@ -87,7 +87,7 @@ def _session(files: EncoderFiles) -> Any:
         import onnxruntime
     except ImportError:
         raise InputError(
-            "encoder: expected the package onnxruntime, found none", hints=(MISSING,)
+            "encoder: the package onnxruntime is not installed", hints=(MISSING,)
         ) from None
     options = onnxruntime.SessionOptions()
     threads = os.environ.get("SOTTOVOCE_ENCODER_THREADS", "")

@@ -35,7 +35,7 @@ def folder_of(place: str | Path) -> Path:
     folder = _installed(str(place))
     if folder is None:
         raise InputError(
-            f"encoder {place}: expected the package to be installed, found none",
+            f"encoder {place}: this package is not installed",
             hints=(f"pip install {place}", "or name a folder that holds an encoder"),
         )
     return folder

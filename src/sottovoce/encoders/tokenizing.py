@@ -14,7 +14,7 @@ def open_tokenizer(path: Path) -> Any:
         from tokenizers import Tokenizer
     except ImportError:
         raise InputError(
-            "encoder: expected the package tokenizers, found none", hints=(MISSING,)
+            "encoder: the package tokenizers is not installed", hints=(MISSING,)
         ) from None
     try:
         tokenizer = Tokenizer.from_file(str(path))

@@ -65,7 +65,7 @@ def table_arrangement(
     )
     if made.remote is Remote.FULL and not federation.names_entities:
         raise InputError(
-            "remote full: expected the name of every row's entity at every peer, found none",
+            "remote full: every peer must name the entity of each row",
             hints=('LocalFederation({"alice": (X, y, entities), …}, partition="features")',),
         )
     return made

@@ -206,7 +206,7 @@ def _check_parts(parts: Any) -> None:
             hints=(hint,),
         )
     if not parts:
-        raise InputError("federation: expected parts of several peers, found none", hints=(hint,))
+        raise InputError("federation: it has no peers", hints=(hint,))
     wrong = next((name for name in parts if not isinstance(name, str) or not name.strip()), None)
     if wrong is not None:
         raise InputError(f"federation: expected names of peers, found {wrong!r}", hints=(hint,))

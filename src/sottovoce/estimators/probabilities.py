@@ -20,7 +20,7 @@ def held(evaluation: Evaluation | None) -> Evaluation:
     """The joint evaluation, or an error where there was none."""
     if evaluation is None:
         raise MisuseError(
-            "predict_proba: expected a joint evaluation to calibrate with, found none yet",
+            "predict_proba: there is no joint evaluation yet to calibrate with",
             hints=("evaluate() first",),
         )
     return evaluation

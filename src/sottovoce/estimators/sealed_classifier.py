@@ -164,7 +164,7 @@ class SealedClassifier(SealedEstimator):
             names = arrangement.columns_of(asker)
         if entities is None and arrangement.by_features and arrangement.remote is Remote.FULL:
             raise InputError(
-                "predict: expected the name of every row's entity, found none",
+                "predict: name the entity of each row",
                 hints=("predict(X, peer=…, entities=names): the other peers look them up",),
             )
         return as_rows(X, None, entities, names=names)

@@ -124,7 +124,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def _own_model(self, peer: str) -> OwnModel:
         if not hasattr(self, "evaluation_"):
             raise MisuseError(
-                "at: expected an evaluation to compare a peer's own model with, found none yet",
+                "at: there is no evaluation yet to compare a peer's own model with",
                 hints=("evaluate() first",),
             )
         plan = dataclasses.replace(self._outcome.study.plan, alpha=self.alpha_)

@@ -43,7 +43,7 @@ class NamedColumns:
     def check(self, who: str, names: Sequence[str] | None) -> None:
         """Raise unless there are columns, and those that were learnt from."""
         if not self.names:
-            raise InputError(f"{who}: expected a table with at least 1 column, found none")
+            raise InputError(f"{who}: the table has no columns")
         wanted = tuple(names or self.names)
         if self.rows and len(self.rows[0]) != len(wanted):
             raise MismatchError(f"{who}: expected {len(wanted)} columns, found {len(self.rows[0])}")

@@ -41,7 +41,7 @@ def cross_validate(
         ]
         if not right:
             raise InputError(
-                f"cross_validate: expected documents in fold {fold + 1} of {folds}, found none",
+                f"cross_validate: fold {fold + 1} of {folds} has no documents",
                 hints=("fewer folds",),
             )
         scores.append(float(np.mean(right)))

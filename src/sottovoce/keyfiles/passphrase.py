@@ -28,7 +28,7 @@ class Passphrase:
         """Keep `text` in Unicode's composed form, so that every keyboard types the same bytes."""
         self._text = unicodedata.normalize("NFC", text)
         if not self._text:
-            raise InputError("passphrase: expected at least one character, found none")
+            raise InputError("passphrase: it is empty")
         try:
             length = len(self._text.encode())
         except UnicodeEncodeError:

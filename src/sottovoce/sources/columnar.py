@@ -23,7 +23,7 @@ def arrow(what: str) -> ModuleType:
         import pyarrow as pa
     except ImportError as error:
         raise InputError(
-            f"{what}: Parquet and Arrow need the package pyarrow, found none",
+            f"{what}: Parquet and Arrow need the package pyarrow, which is not installed",
             hints=("pip install 'sottovoce[frames]'",),
         ) from error
     return pa  # type: ignore[no-any-return]

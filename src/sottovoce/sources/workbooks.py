@@ -144,7 +144,7 @@ def _library(name: str) -> Any:
         import openpyxl
     except ImportError as error:
         raise InputError(
-            f"{name}: workbooks need the package openpyxl, found none",
+            f"{name}: workbooks need the package openpyxl, which is not installed",
             hints=("pip install 'sottovoce[frames]'",),
         ) from error
     return openpyxl

@@ -128,9 +128,7 @@ class GivenDictionary:
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise InputError(
-                "given dictionary: expected at least 1 word, found none", setting="dictionary"
-            )
+            raise InputError("given dictionary: it has no word", setting="dictionary")
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""A document as its source found it: text, label, group, columns, spans, and where it lay."""
+"""A document of a source: text, label, group, columns, spans, and its origin."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -131,7 +131,7 @@ def test_a_direction_before_its_matrix_is_refused_naming_the_asker() -> None:
     def program():
         yield from ask(KEY_HOLDER, MaskedDirection(addressed([1], WHOLE, key=KEY, slots=SLOTS), 12))
 
-    with pytest.raises(ViolationError, match=r"evaluator: .*expected a fixed operand first"):
+    with pytest.raises(ViolationError, match=r"evaluator: .*the fixed operand must come first"):
         talk(KEY, program(), stages())
 
 

@@ -156,7 +156,7 @@ def test_an_answer_that_is_not_as_agreed_names_the_key_holder(hidden, error, mat
 def test_a_direction_without_an_operand_or_of_another_length_is_refused() -> None:
     held = OwnFactors(KEY, MASKING, uses=1)
     question = OwnDirection(addressed([1, 2], WHOLE, key=KEY, slots=SLOTS), 12)
-    with pytest.raises(MismatchError, match="expected an operand first"):
+    with pytest.raises(MismatchError, match="the operand must come first"):
         held.answer(question, entropy=SeededEntropy(1))
     u = sealed([1, 2, 3], WHOLE, key=KEY, slots=SLOTS)
     B = sealed([[1, 2], [3, 4]], MATRIX, key=KEY, slots=ROWS)

@@ -280,7 +280,7 @@ def test_a_product_before_its_operand_is_refused() -> None:
 
     held = FixedFactors(KEY)
     with pytest.raises(
-        ViolationError, match=r"evaluator: MaskedRows out of range.*expected a fixed operand first"
+        ViolationError, match=r"evaluator: MaskedRows out of range.*fixed operand must come first"
     ):
         run(program(), stages=held.stages(budget=1, entropy=SeededEntropy(5)))
 

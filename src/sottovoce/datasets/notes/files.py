@@ -36,7 +36,7 @@ def write_notes(notes: ClinicalNotes, folder: Path, *, kind: Format = "csv") -> 
     for target in targets.values():
         if target.exists():
             raise InputError(
-                f"{target}: expected no such file yet, found one",
+                f"{target}: already exists",
                 hints=("write to another folder, or remove this one first",),
             )
     try:

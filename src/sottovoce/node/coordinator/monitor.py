@@ -94,7 +94,7 @@ class Monitor:
             )
         if self._text() is None:
             raise InputError(
-                "--push-metrics: expected the package prometheus-client, found none",
+                "--push-metrics: the package prometheus-client is not installed",
                 hints=("pip install 'sottovoce[metrics]'",),
             )
         task = asyncio.create_task(self._push_often(address))

@@ -155,7 +155,7 @@ def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
     keyring = Keyring.of(this, book.keys, who.pins, teller=this.coordinator)
     if keyring.keys.get(who.name) != mine:
         raise ViolationError(
-            "expected our own keys in the book as we sent them, found others",
+            "our own keys were changed",
             party=this.coordinator,
         )
     if this.is_sparse:

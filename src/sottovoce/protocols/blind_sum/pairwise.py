@@ -104,7 +104,7 @@ def peer(
     dealing = Dealing.of(keyring, share_book.shares, who.pins, teller=this.coordinator, bare=True)
     if dealing.shares.get(who.name) != replace(dealt.shares, commitments=()):
         raise ViolationError(
-            "expected our own shares in the book as we dealt them, found others",
+            "our own shares were changed",
             party=this.coordinator,
         )
     held = {who.name: mine, **open_boxes(dealing, share_book.boxes, who.name, own)}

@@ -224,7 +224,7 @@ class FixedFactors:
         self._check_place(place)
         held = self._held[place]
         if held is None:
-            raise MismatchError("S.MatProd: expected a fixed operand first, found none")
+            raise MismatchError("S.MatProd: the fixed operand must come first")
         height, width = held.layout.shape
         if not shape or shape[-1] != height:
             raise MismatchError(f"S.MatProd: shapes do not meet, {shape} beside {(height, width)}")

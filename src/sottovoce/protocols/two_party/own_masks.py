@@ -200,7 +200,7 @@ class OwnFactors:
         """S.MatProd at the key holder."""
         layout, sealed = question.direction.layout, self._sealed
         if sealed is None:
-            raise MismatchError("S.MatProd: expected an operand first, found none")
+            raise MismatchError("S.MatProd: the operand must come first")
         if len(layout.shape) != 1 or layout.slots is None or layout.covered:
             raise MismatchError(f"S.MatProd: expected a packed vector, found {layout}")
         q = quotients(decrypt(self._key, question.direction), question.bits)

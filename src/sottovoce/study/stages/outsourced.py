@@ -245,7 +245,7 @@ def _best(
     if len(thetas) == 1:
         return 0
     if not held_back:
-        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
+        raise InputError(f"{party.name}: it has no documents to choose a penalty with")
     assert prepared.space is not None
     rows = FeatureReader(prepared.space, prepared.key).read(held_back)
     places = zip(held_back, rows.places, strict=True)

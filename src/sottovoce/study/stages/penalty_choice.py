@@ -90,7 +90,7 @@ def choose_peer(
         return 0
     study = party.study
     if not held_back:
-        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
+        raise InputError(f"{party.name}: it has no documents to choose a penalty with")
     trial = PenaltyTrial.of(party, models[0], held_back)
     right = []
     for index, model in enumerate(models):

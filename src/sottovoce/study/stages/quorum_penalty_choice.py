@@ -40,7 +40,7 @@ def choose_at_peer(
         return 0
     study, space = party.study, models[0].space
     if not held_back:
-        raise InputError(f"{party.name}: expected documents to choose a penalty with, found none")
+        raise InputError(f"{party.name}: it has no documents to choose a penalty with")
     key = models[0].key
     places = read_rows(study, space, party.name, held_back, key=key).places
     true = [
