@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import islice
 from typing import Any, Protocol, Self, TypeVar
 
 from sottovoce.errors import InputError, OurError
@@ -112,13 +113,7 @@ def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
     if workers is None:
         yield from map(function, items)
         return
-    executor, rest = workers.open(), list(items)
-    waiting = deque(executor.submit(_guarded, function, item) for item in rest)
-    try:
-        yield from _results(waiting, workers)
-    finally:
-        for task in waiting:
-            task.cancel()
+    yield from _in_turn(workers, [(_guarded, function, item) for item in items])
 
 
 def summed(job: SumJob[T], documents: PartedDocuments) -> T:
@@ -170,25 +165,34 @@ def _sum_of_two(one: T, other: T) -> T:
 
 
 def _gathered(job: SumJob[T], runs: Sequence[PartTask], workers: Workers) -> T:
-    executor = workers.open()
-    tasks = deque(executor.submit(sum_of_parts, job, run) for run in runs)
-    try:
-        if workers.tree is not None:
-            result: T = workers.tree(_sum_of_two, list(tasks))
-            return result
-        total: T = reduce(_merged, _results(tasks, workers))
+    if workers.tree is None:
+        total: T = reduce(_merged, _in_turn(workers, [(sum_of_parts, job, run) for run in runs]))
         return total
+    executor = workers.open()
+    tasks = [executor.submit(sum_of_parts, job, run) for run in runs]
+    try:
+        joined: T = workers.tree(_sum_of_two, tasks)
+        return joined
     finally:
         for task in tasks:
             task.cancel()
 
 
-def _results(tasks: deque[Any], workers: Workers) -> Iterator[Any]:
-    count = len(tasks)
-    while tasks:
-        yield tasks.popleft().result()
-        if workers.told is not None:
-            workers.told(count - len(tasks), count)
+def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """Results in the order of calls, of which few are made ahead: those that came early wait."""
+    executor, rest = workers.open(), iter(calls)
+    waiting = deque(executor.submit(*call) for call in islice(rest, workers.ahead))
+    try:
+        for number in range(1, len(calls) + 1):
+            result = waiting.popleft().result()
+            waiting.extend(executor.submit(*call) for call in islice(rest, 1))
+            if workers.told is not None:
+                workers.told(number, len(calls))
+            yield result
+            del result
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _runs(parts: tuple[Part, ...], workers: Workers) -> Iterator[tuple[Part, ...]]:
