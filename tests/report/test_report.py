@@ -72,7 +72,7 @@ def test_every_part_stands_in_the_report() -> None:
     text = words(page)
     for said in (
         "north, alone",
-        "Accuracy  88.9%",
+        "Accuracy 88.9%",
         "17-abcdef",
         "sottovoce serve",
         "1 was chosen of 0.3, 1",

@@ -50,7 +50,8 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
         ]
         most_often = ", ".join(f"{name} ({count:,})" for count, name in sorted(mistaken)[-1:])
         cells = (figures.precision, figures.recall, figures.f1)
-        shown = (f"{value:.2f}" for value in cells)
+        # Of a class without rows nothing was measured.
+        shown = (f"{value:.2f}" if figures.rows else "–" for value in cells)
         table.add_row(figures.name, f"{figures.rows:,}", *shown, most_often)
     console.print(table)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
 
 if TYPE_CHECKING:
+    from sottovoce.node.memberships import SeatStatus
     from sottovoce.node.site.site_folder import JoinedStudy
 
 
@@ -26,26 +27,32 @@ def check_goes_on(study: "JoinedStudy", *, asking: bool = False) -> None:
         raise withdrawn(study)
     if ended_study.phase == Phase.CLOSED:
         raise stopped(study, "the coordinator closed it: queries are over")
-    party = f"{ended_study.party}: " if ended_study.party else ""
-    raise stopped(study, f"{party}{ended_study.reason or 'it ended without a model'}")
+    raise stopped(study, why_stopped(ended_study) or "it ended without a model")
+
+
+def why_stopped(seat: "SeatStatus") -> str:
+    """Why a seat ended, and because of whom: the coordinator speaks for itself in its reason."""
+    party = "" if seat.party in {"", "coordinator", seat.seat} else f"{seat.party}: "
+    return f"{party}{seat.reason.removeprefix('stopped the study: ')}"
 
 
 def check_trained(study: "JoinedStudy") -> None:
     """Refuse a query while the training is not finished: there is no model yet."""
-    from sottovoce.course.phases import Phase
-    from sottovoce.node.site.seat_status import status
+    from sottovoce.course.phases import STAGES, Phase
+    from sottovoce.node.site.seat_status import is_running, status
 
     seats = status(study.membership)
-    begun = (Phase.ENROLMENT, Phase.CONSENT, Phase.AGREEMENT, Phase.DICTIONARY, Phase.TRAINING)
+    begun = (Phase.ENROLMENT, Phase.CONSENT, *STAGES)
     if all(seat.phase not in begun for seat in seats):
         return
     phases = ", ".join(f"{seat.seat} {seat.phase}" for seat in seats)
+    hints = [f"its progress: sottovoce status --study {study.id}"]
+    if not any(map(is_running, seats)):
+        # A second process beside the one that takes part would only wait for it.
+        hints.append(f"to continue it: sottovoce join --study {study.id}")
     raise InputError(
         f"study {study.invitation.title!r}: expected a finished training, found {phases}",
-        hints=(
-            f"its progress: sottovoce status --study {study.id}",
-            f"to continue it: sottovoce join --study {study.id}",
-        ),
+        hints=tuple(hints),
     )
 
 
@@ -54,7 +61,8 @@ def stopped(study: "JoinedStudy", why: str) -> StoppedError:
     return StoppedError(
         f"study {study.invitation.title!r} is over: {why}",
         hints=(
-            f"the coordinator can begin again: sottovoce study create --from {study.id}",
+            # Without our --home: it is typed at another machine.
+            f"ask the coordinator to begin again, by `study create --from {study.id}` there",
             f"what left this site: sottovoce ledger show --study {study.id}",
         ),
     )

@@ -152,11 +152,7 @@ def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
     head = ("class", "precision", "recall", "F1", "rows")
     parts = [
         tag("h3", title),
-        tag(
-            "p",
-            joined("Accuracy ", tag("strong", f"{evaluation.accuracy:.1%}")),
-            f" over {', '.join(evaluation.peers)}.",
-        ),
+        tag("p", f"Accuracy {evaluation.accuracy:.1%} over {', '.join(evaluation.peers)}."),
         table(head, rows),
         tag(
             "div",

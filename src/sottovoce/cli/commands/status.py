@@ -85,6 +85,7 @@ def _show_run(study: "StudyStatus") -> None:
 
 
 def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
+    from sottovoce.cli.exit_states import why_stopped
     from sottovoce.node.site.seat_status import is_running
 
     rows = []
@@ -99,10 +100,11 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     for seat in seats:
         whose = f"{titles.get(seat.study, seat.study)}, {seat.seat}" if several else seat.seat
         if seat.reason:
-            party = f" (because of {seat.party})" if seat.party else ""
-            screen.say(f"{whose}: {seat.phase} because {seat.reason}{party}")
+            screen.say(f"{whose}: {seat.phase}, because {why_stopped(seat)}")
         if seat.waits_for:
             screen.say(f"{whose} {_waits(seat)}")
+        elif seat.phase == "enrolment":
+            screen.say(f"{whose} waits until everybody has come")
         if seat.labels_left is not None:
             screen.say(f"{whose}: {seat.labels_left:,} labels left of this study's budget")
 
