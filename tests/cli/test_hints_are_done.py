@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -105,6 +106,7 @@ COMMANDS = {
     "keys generate": f"{KEYS}test_generate_show_check_and_change",
     "keys public": f"{KEYS}test_the_public_half_is_written_again",
     "data inspect": f"{HERE}test_a_table",
+    "console": f"{HERE}test_a_console_whose_port_is_taken",
     "encoder inspect": (
         "tests/encoders/test_encoders.py::test_inspecting_an_encoder_prints_its_name"
     ),
@@ -344,3 +346,11 @@ def test_notes_in_the_way(tmp_path: Path) -> None:
     shutil.rmtree(path.parent)
     write_notes(notes, path.parent)
     assert path.read_text() == (tmp_path / "second" / path.name).read_text()
+
+
+def test_a_console_whose_port_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(InputError) as caught:
+            call("console", "--no-browser", "--port", port, "--home", tmp_path / "home")
+    assert caught.value.hints[0] == "sottovoce console --port 0"

@@ -436,7 +436,7 @@ def test_no_evaluation_is_held_beyond_the_plan_or_over_others(coordinator: Told)
     assert "the same peers: north, harbour, valley" in refused.message.reason
     coordinator.hears("valley", Leaving())
     (refused,) = coordinator.hears("north", AskedEvaluation())
-    assert "over the same peers" in refused.message.reason
+    assert "has the same peers" in refused.message.reason
     book = coordinator.state.evaluations.record.but(number=9)
     evaluated = replace(coordinator.state.evaluations, record=book)
     coordinator.state = replace(coordinator.state, evaluations=evaluated)

@@ -364,7 +364,9 @@ def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypat
         for number in range(13):
             await mailbox.post(letter(number, bytes(100)))
             stored[0] += 100
-        with pytest.raises(Refusal, match="'alice': expected at most 1375 bytes") as refused:
+        with pytest.raises(
+            Refusal, match="'alice': expected at most 1375 waiting bytes"
+        ) as refused:
             await mailbox.post(letter(13, bytes(100)))
         assert refused.value.status == 507
         await mailbox.post(letter(0, bytes(100), sender="bob", to="carol"))
