@@ -104,7 +104,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
         if seat.waits_for:
             screen.say(f"{whose} {_waits(seat)}")
         elif seat.phase == "enrolment":
-            screen.say(f"{whose} waits until everybody has come")
+            screen.say(f"{whose} waits until everybody has joined")
         if seat.labels_left is not None:
             screen.say(f"{whose}: {seat.labels_left:,} labels left of this study's budget")
 
