@@ -14,9 +14,10 @@ from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.fast_labels import CoveredScore
-from sottovoce.protocols.quorum.labels import FlippedBit, QuorumLabel
+from sottovoce.protocols.quorum.labels import QuorumLabel
 from sottovoce.protocols.quorum.moment_check import CheckShare, CoinShare, WeightBit
 from sottovoce.protocols.quorum.opening import OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
@@ -36,7 +37,7 @@ GROUPS = tuple(sorted({note.label for note in notes(90, label="diagnosis")["nort
 IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
 IN_TRAINING += (CheckShare, CoinShare, WeightBit)
 IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)
-IN_EVALUATIONS = (MaskedScore, MaskedProduct, TallyShare, SumShare)
+IN_EVALUATIONS = (MaskedScore, MaskedProduct, FlippedBit, TallyShare, SumShare)
 
 
 def documents(sites: int) -> dict[str, list[Any]]:

@@ -193,6 +193,7 @@ labels = [{quoted}]
 features = {features}
 ngrams = [1, 2]
 query_budget = {4 * documents}
+thresholds = [-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6]
 
 [peers]
 northfield = "Northfield Hospital"

@@ -19,6 +19,7 @@ from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum import labels
+from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel
@@ -160,7 +161,7 @@ def test_members_see_noise_of_the_rows() -> None:
                 assert_looks_uniform(residues.reshape(-1).tolist(), PRIMES[plane])
 
 
-@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, QuorumLabel, labels.FlippedBit])
+@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, QuorumLabel, FlippedBit])
 @pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2), (5, 1)])
 def test_one_wrong_share_is_caught_before_a_label_is_used(
     kind: type[Message], members: int, threshold: int

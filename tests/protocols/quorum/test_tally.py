@@ -19,6 +19,7 @@ from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum import tally
+from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.members import Quorum
@@ -112,9 +113,21 @@ def test_rows_that_fill_up_count_nowhere() -> None:
 
 
 def test_many_rows_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "_COMPARED", 16)
+    monkeypatch.setattr(tally, "_SEARCHED", 4)
     mine = count(3, 1)
-    assert sum(mine.plan.pieces("a")) == 5 * 2 * len(FACTORS)
+    assert list(mine.plan.pieces("a")) == [4, 4, 2]
+    assert np.array_equal(mine.run().results[OPENER], mine.ideal)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 32])
+def test_a_search_among_any_number_of_thresholds_finds_every_place(count: int) -> None:
+    factors = tuple(
+        sorted(int(each) for each in np.random.default_rng(count).integers(-9, 9, count))
+    )
+    rows = np.array([[score, 1] for score in range(-10, 11)])
+    truth = np.ones((len(rows), 1), np.bool_)
+    mine = Count(quorum_of(3, 1), {"a": rows}, {"a": truth}, np.array([[1], [0]]), factors=factors)
+    assert len(mine.plan.searches) == count.bit_length()
     assert np.array_equal(mine.run().results[OPENER], mine.ideal)
 
 
@@ -190,7 +203,7 @@ def test_totals_of_one_row_do_not_tell_its_owner_and_the_opener_the_comparison(
     assert bits_read(mine.run(), mine, marks)
 
 
-@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, TallyShare])
+@pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, FlippedBit, TallyShare])
 @pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2), (5, 1)])
 def test_one_wrong_share_is_caught_before_a_total_is_used(
     kind: type[Message], members: int, threshold: int
@@ -219,5 +232,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_sent() -> None:
         count(3, 1, hiding=140)
     with pytest.raises(InputError, match="expected at least 1 peer, row"):
         QuorumTally({}, 4, 1, FACTORS, 24, 60, quorum_of(3, 1))
+    with pytest.raises(InputError, match="expected rising thresholds"):
+        QuorumTally({"a": 2}, 4, 1, (3, 1), 24, 60, quorum_of(3, 1))
     with pytest.raises(InputError, match="expected at least 1 peer, row"):
         QuorumTally({"a": 2}, 4, 1, (), 24, 60, quorum_of(3, 1))

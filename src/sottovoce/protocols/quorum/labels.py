@@ -25,42 +25,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
-from sottovoce.protocols.disclosures import BY_ASKER, BY_OPENER_THEN_MEMBERS, THRESHOLD_HOLDS
+from sottovoce.protocols.disclosures import BY_ASKER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum.comparison import (
-    BIT_BASE,
-    SharedComparison,
-    at_least_zero,
-    random_bits,
-)
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, renewed
+from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
+from sottovoce.protocols.quorum.comparison import BIT_BASE, SharedComparison, at_least_zero
+from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import (
     Opener,
     Opening,
-    OpeningShare,
     enough,
-    opened,
     read_planes,
 )
 from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
 from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.shares.material import Context
-
-
-class FlippedBit(OpeningShare, frozen=True):
-    """A share of who won a match, flipped by a shared coin."""
-
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_OPENER_THEN_MEMBERS,
-        reveals="nothing: a fair coin that nobody knows hides the bit",
-        assuming=THRESHOLD_HOLDS,
-    )
 
 
 class QuorumLabel(Message, frozen=True):
@@ -155,7 +138,7 @@ class LabelPlan:
             shape = (self.rows, matches)
             yield from self.comparison.openings(self.quorum, shape)
             if level < len(levels) - 1:
-                yield from _coin_openings(self, shape)
+                yield from coin_openings(self.quorum, self.base, shape)
                 yield reduction(self.quorum, self.base, shape)
             yield reduction(self.quorum, BIT_BASE, shape)
 
@@ -244,7 +227,7 @@ def _label(member: QuorumMember, plan: LabelPlan, scores: Planes) -> Party[Plane
         purpose = f"level/{level}"
         won = yield from at_least_zero(member, plan.comparison, margin, purpose=purpose)
         if level < len(plan.matches()) - 1:
-            everywhere = yield from _in_every_field(member, plan, won, purpose=purpose)
+            everywhere = yield from in_every_field(member, won, base, purpose=purpose)
             gained = yield from multiplied(member, everywhere, margin, purpose=f"{purpose}/score")
             winners = base.add(right, gained)
             scores = np.concatenate([winners, scores[:, :, 2 * matches :]], axis=2)
@@ -253,44 +236,3 @@ def _label(member: QuorumMember, plan: LabelPlan, scores: Planes) -> Party[Plane
         moved = yield from multiplied(member, won, ahead, purpose=f"{purpose}/index")
         index = np.concatenate([BIT_BASE.add(second, moved), index[:, :, 2 * matches :]], axis=2)
     return index
-
-
-def _in_every_field(
-    member: QuorumMember, plan: LabelPlan, bit: Planes, *, purpose: str
-) -> Party[Planes]:
-    """Shares of a bit in all fields, from those in the first: opened under a shared coin."""
-    base, quorum, shape = plan.base, member.quorum, bit.shape[1:]
-    item = Item(quorum.threshold, base, shape)
-
-    def secrets(entropy: Entropy) -> list[Planes]:
-        return [np.repeat(random_bits(entropy, shape)[np.newaxis], base.count, axis=0)]
-
-    coins = yield from dealt(member, [item], secrets, purpose=f"{purpose}/coin")
-    coin = coins[0][0]
-    for fold, more in enumerate(coins[1:]):
-        both = yield from multiplied(member, coin, more[0], purpose=f"{purpose}/coin/{fold}")
-        coin = base.combine([coin, more[0], both], [1, 1, -2])
-    product = BIT_BASE.times(bit, coin[:1])
-    flipped = BIT_BASE.combine([bit, coin[:1], product], [1, 1, -2])
-    covered = yield from renewed(
-        member, flipped, degree=2 * quorum.threshold, purpose=f"{purpose}/flip"
-    )
-    public = yield from opened(quorum, _flip_opening(quorum, shape), covered)
-    if (public > 1).any():
-        raise ViolationError(
-            "FlippedBit: expected a bit, found another number: "
-            "a share of an earlier opening was wrong"
-        )
-    # bit = public ⊕ coin, and the public one is the same in every field.
-    known = np.repeat(public, base.count, axis=0)
-    return base.subtract(base.add(known, coin), base.scale(base.times(known, coin), 2))
-
-
-def _coin_openings(plan: LabelPlan, shape: tuple[int, ...]) -> Iterator[Opening]:
-    for _ in range(plan.quorum.threshold):
-        yield reduction(plan.quorum, plan.base, shape)
-    yield _flip_opening(plan.quorum, shape)
-
-
-def _flip_opening(quorum: Quorum, shape: tuple[int, ...]) -> Opening:
-    return Opening(FlippedBit, 2 * quorum.threshold, BIT_BASE, shape)

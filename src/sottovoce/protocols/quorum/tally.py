@@ -3,13 +3,17 @@
     peer p                        member i                                  opener (C)
       │ its rows, and which of them │                                           │
       │ are of which class ────────▶│   (rows.py) shares of every score         │
-      │                             │ a comparison with every threshold ───────▶│   (comparison.py)
-      │                             │   bit × class, added up over all rows     │
+      │                             │ comparisons with thresholds ─────────────▶│   (comparison.py)
+      │                             │   place × class, added up over all rows   │
       │                             │ TallyShare, made fresh ──────────────────▶│   the totals
 
 A threshold t is on rows of unit length: what is compared with 0 is the score less t times the
-row's norm, its last column. Beside a row stands for every class whether it is of that class, and
-whether it is not; a row that fills up a batch is neither, and counts nowhere. Bits and marks have
+row's norm, its last column. Thresholds rise, so a row's place among T of them is searched for by
+halves: about log2 T comparisons. On the way members hold, for every part of the search that a row
+could be in, shares of whether it is there, and of that times its norm; the next threshold follows
+from these by sums alone, and at the end they say how many thresholds lie below the score.
+Beside a row stands for every class whether it is of that class, and
+whether it is not; a row that fills up a batch is neither, and counts nowhere. Places and marks have
 degree t, so a count is a product of degree 2t, added up at each member over the rows of all peers.
 Who learns what: the opener learns the totals over all peers, and nobody learns a comparison or a
 count of one peer, who may pool with up to t members and the opener and still learn no more than
@@ -25,22 +29,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError
-from sottovoce.numbers.residues import FAST, Planes, slices
+from sottovoce.numbers.residues import FAST, Base, Planes, slices
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
+from sottovoce.protocols.quorum.products import multiplied, reduction
 from sottovoce.protocols.quorum.rows import ROWS_SENT, RowShape, RowSharing, take_rows
 from sottovoce.protocols.quorum.sums import COUNT_BASE
 from sottovoce.protocols.shares.material import Context
 
 SIDES = 2
 """Rows of a class, and rows that are not of it."""
-# Comparisons that are made at a time: some 5 MB of masks a message.
-_COMPARED = 2**13
+# Scores whose places are searched for at a time: some 5 MB of masks a message.
+_SEARCHED = 2**13
 
 
 class TallyShare(OpeningShare, frozen=True):
@@ -78,12 +84,14 @@ class QuorumTally:
                 f"{len(self.rows)}, {min(self.rows.values(), default=0)}, {self.width}, "
                 f"{self.classes} and {len(self.factors)}"
             )
+        if list(self.factors) != sorted(self.factors):
+            raise InputError(f"tally: expected rising thresholds, found {self.factors}")
         _ = self.comparison
 
     @cached_property
     def comparison(self) -> SharedComparison:
         """How a score is compared with a threshold."""
-        return SharedComparison.fitted(self.bits, self.hiding, self.quorum, COUNT_BASE)
+        return SharedComparison.fitted(self.bits, self.hiding, self.quorum)
 
     def sharing(self, peer: str, context: Context) -> RowSharing:
         """How a peer's rows come to the members, with two marks a class beside each."""
@@ -101,11 +109,59 @@ class QuorumTally:
         degree = 2 * self.quorum.threshold
         return Opening(TallyShare, degree, COUNT_BASE, self.counts, limit)
 
+    @property
+    def searches(self) -> "list[list[Range]]":
+        """The ranges of places between which every level of the search decides."""
+        levels, left = [], [Range(0, len(self.factors))]
+        while left:
+            levels.append(left)
+            left = [part for each in left for part in each.halves if part.is_open]
+        return levels
+
     def pieces(self, peer: str) -> Iterator[int]:
-        """How many comparisons of a peer's rows are made at a time."""
+        """Of how many scores of a peer's rows the places are searched for at a time."""
         for block in slices(self.rows[peer], ROWS_SENT):
-            values = (block.stop - block.start) * self.classes * len(self.factors)
-            yield from (part.stop - part.start for part in slices(values, _COMPARED))
+            scores = (block.stop - block.start) * self.classes
+            yield from (part.stop - part.start for part in slices(scores, _SEARCHED))
+
+    def openings(self, count: int) -> Iterator[Opening]:
+        """Everything that is opened to find the places of so many scores, in order."""
+        quorum, levels = self.quorum, self.searches
+        for level, ranges in enumerate(levels):
+            base = self.base_of(level)
+            yield from self.comparison.openings(quorum, (count,))
+            yield from coin_openings(quorum, base, (count,))
+            if level:
+                yield reduction(quorum, COUNT_BASE, (count, len(ranges)))
+            if level < len(levels) - 1:
+                yield reduction(quorum, base, (count, len(ranges)))
+
+    def base_of(self, level: int) -> Base:
+        """The fields in which the bits of a level are used: all, to go on; at last, to count."""
+        return self.comparison.base if level < len(self.searches) - 1 else COUNT_BASE
+
+
+@dataclass(frozen=True)
+class Range:
+    """Places from `first` to `last`, where place k says that k thresholds lie below a score."""
+
+    first: int
+    last: int
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more than one place left."""
+        return self.last > self.first
+
+    @property
+    def asked(self) -> int:
+        """The threshold that a score is compared with."""
+        return (self.first + self.last + 1) // 2 - 1
+
+    @property
+    def halves(self) -> "tuple[Range, Range]":
+        """What is left where the score lies below it, and above."""
+        return Range(self.first, self.asked), Range(self.asked + 1, self.last)
 
 
 def marks_of(truth: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
@@ -131,9 +187,8 @@ def count_above(
         blocks = yield from take_rows(sharing, scored, owner=peer, name=member.name)
         for block, (scores, norms, marks) in enumerate(blocks):
             purpose = f"tally/{peer}/{block}"
-            values = _above(plan, scores, norms)
-            bits = yield from _compared(member, plan, values, purpose=purpose)
-            totals = COUNT_BASE.add(totals, _counted(plan, marks, bits))
+            places = yield from _places(member, plan, scores, norms, purpose=purpose)
+            totals = COUNT_BASE.add(totals, _counted(plan, marks, places))
     return totals
 
 
@@ -148,7 +203,7 @@ def open_comparisons(opener: Opener, plan: QuorumTally) -> Party[None]:
     """The opener's part of the counting: it sees what is masked."""
     for peer in plan.rows:
         for count in plan.pieces(peer):
-            for opening in plan.comparison.openings(plan.quorum, (count,)):
+            for opening in plan.openings(count):
                 yield from opener.open(opening)
 
 
@@ -158,30 +213,67 @@ def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
     return COUNT_BASE.integers(value).astype(np.int64)
 
 
-def _above(plan: QuorumTally, scores: Planes, norms: Planes) -> Planes:
-    """Shares of every score less every threshold, side by side: rows × classes × thresholds."""
-    base = plan.comparison.base
-    values = np.empty((*scores.shape, len(plan.factors)), np.uint32)
-    for place, factor in enumerate(plan.factors):
-        values[..., place] = base.combine([scores, norms[:, :, np.newaxis]], [1, -factor])
-    return values.reshape(base.count, -1)
-
-
-def _compared(
-    member: QuorumMember, plan: QuorumTally, values: Planes, *, purpose: str
+def _places(
+    member: QuorumMember, plan: QuorumTally, scores: Planes, norms: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """Shares of degree t, in the fields of counts, of [value ≥ 0], some at a time."""
-    bits = np.empty((COUNT_BASE.count, values.shape[1]), np.uint32)
-    for part in slices(values.shape[1], _COMPARED):
-        bits[:, part] = yield from at_least_zero(
-            member, plan.comparison, values[:, part], purpose=f"{purpose}/{part.start}"
+    """Shares, in the fields of counts, of every score's place: rows × classes × places."""
+    base, shape = plan.comparison.base, scores.shape[1:]
+    flat = scores.reshape(base.count, -1)
+    each = np.repeat(norms, plan.classes, axis=1)
+    found = np.empty((COUNT_BASE.count, flat.shape[1], len(plan.factors) + 1), np.uint32)
+    for part in slices(flat.shape[1], _SEARCHED):
+        found[:, part] = yield from _searched(
+            member, plan, flat[:, part], each[:, part], purpose=f"{purpose}/{part.start}"
         )
-    return bits
+    return found.reshape(COUNT_BASE.count, *shape, -1)
 
 
-def _counted(plan: QuorumTally, marks: Planes, bits: Planes) -> Planes:
-    """Σ over these rows of mark × bit: classes × sides × thresholds."""
+def _searched(
+    member: QuorumMember, plan: QuorumTally, scores: Planes, norms: Planes, *, purpose: str
+) -> Party[Planes]:
+    """The places of some scores, found by halves."""
+    base, levels = plan.comparison.base, plan.searches
+    # Of every range: whether the score is in it, and that times the norm.
+    inside = {levels[0][0]: np.ones((COUNT_BASE.count, scores.shape[1]), np.uint32)}
+    norm = {levels[0][0]: norms}
+    for level, ranges in enumerate(levels):
+        here = f"{purpose}/{level}"
+        factors = [-plan.factors[each.asked] for each in ranges]
+        values = base.combine([scores, *(norm[each] for each in ranges)], [1, *factors])
+        bit = yield from at_least_zero(member, plan.comparison, values, purpose=here)
+        everywhere = yield from in_every_field(member, bit, plan.base_of(level), purpose=here)
+        wide = np.repeat(everywhere[:, :, np.newaxis], len(ranges), axis=2)
+        was = np.stack([inside[each] for each in ranges], axis=2)
+        above = wide[: COUNT_BASE.count]
+        if level:
+            above = yield from multiplied(member, above, was, purpose=f"{here}/inside")
+        _halve(COUNT_BASE, inside, ranges, was, above)
+        if level < len(levels) - 1:
+            was = np.stack([norm[each] for each in ranges], axis=2)
+            above = yield from multiplied(member, wide, was, purpose=f"{here}/norm")
+            _halve(base, norm, ranges, was, above)
+    places = [inside[Range(place, place)] for place in range(len(plan.factors) + 1)]
+    return np.stack(places, axis=2)
+
+
+def _halve(
+    base: Base, parts: dict[Range, Planes], ranges: list[Range], was: Planes, above: Planes
+) -> None:
+    """What was of a range is now of its halves."""
+    below = base.subtract(was, above)
+    for place, each in enumerate(ranges):
+        parts[each.halves[0]], parts[each.halves[1]] = below[:, :, place], above[:, :, place]
+
+
+def _counted(plan: QuorumTally, marks: Planes, places: Planes) -> Planes:
+    """Σ over these rows of mark × [more thresholds lie below]: classes × sides × thresholds."""
     rows = marks.shape[1]
     sides = marks.reshape(COUNT_BASE.count, rows, plan.classes, SIDES, 1)
-    found = bits.reshape(COUNT_BASE.count, rows, plan.classes, 1, len(plan.factors))
-    return COUNT_BASE.total(COUNT_BASE.times(sides, found), axis=0)
+    found = COUNT_BASE.total(COUNT_BASE.times(sides, places[:, :, :, np.newaxis]), axis=0)
+    # A score lies above threshold j where more than j thresholds lie below it.
+    above = np.empty((COUNT_BASE.count, *plan.counts), np.uint32)
+    left = np.zeros_like(found[..., 0])
+    for place in range(len(plan.factors), 0, -1):
+        left = COUNT_BASE.add(left, found[..., place])
+        above[..., place - 1] = left
+    return above

@@ -7,6 +7,7 @@ from types import ModuleType
 from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum import bits as quorum_bits
 from sottovoce.protocols.quorum import comparison as quorum_comparison
 from sottovoce.protocols.quorum import dealing, fast_labels, labels, opening
 from sottovoce.protocols.quorum import moment_check as quorum_moment_check
@@ -203,7 +204,7 @@ _SOLVES: Mapping[Engine, Callable[[Study], Iterator[Stage]]] = {
 def _asked(study: Study) -> Iterator[Stage]:
     if study.engine is Engine.QUORUM:
         if study.plan.release.opens is not Opens.WEIGHTS:
-            yield "queries", (budget, quorum_queries, quorum_rows)
+            yield "queries", (budget, quorum_queries, quorum_rows, quorum_bits)
             yield "queries", (fast_labels, *_DEALT, verdict) if study.fast_labels else (labels,)
         return
     if study.plan.release.opens is not Opens.WEIGHTS:
@@ -268,9 +269,12 @@ def _chooses_among_several(study: Study) -> bool:
 
 
 def _tournament(study: Study) -> bool:
-    """More than one level of matches, of which no score is released."""
+    """More than one level of matches among scores, or of a search among thresholds."""
+    if study.plan.release.opens is not Opens.LABELS:
+        return False
     several = study.plan.labels.exclusive and study.plan.labels.width > 2
-    return several and study.plan.release.opens is Opens.LABELS
+    searched = study.plan.evaluations > 0 and bool(study.plan.thresholds)
+    return searched or (several and not study.fast_labels)
 
 
 # Kinds whose module also serves studies that do not send them, and in which studies they are sent.
@@ -283,7 +287,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     quorum_queries.TellLabels: lambda study: study.fast_labels,
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
-    labels.FlippedBit: _tournament,
+    quorum_bits.FlippedBit: _tournament,
     model.ReleasedShare: _opens(Opens.WEIGHTS),
     model.EncryptedModel: lambda study: not study.on_shares,
     model.SharedModel: lambda study: study.on_shares,

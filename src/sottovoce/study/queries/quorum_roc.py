@@ -89,7 +89,7 @@ def tally_openings(study: Study) -> int:
     """How many masked scores all joint ROCs of a study may open."""
     plan = study.plan
     rows = plan.budget * len(study.roster.peers) * max(1, plan.evaluations) * MOST_TALLIES
-    return rows * plan.labels.width * max(1, len(plan.thresholds))
+    return rows * plan.labels.width * max(1, len(plan.thresholds).bit_length())
 
 
 @dataclass(frozen=True)
