@@ -8,10 +8,19 @@ from sottovoce.cli.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.protocols.blind_sum import Plan, Round, SummedVector, WordSpace, pairwise
-from sottovoce.protocols.blind_sum.dealing import Dealing, deal
+from sottovoce.protocols.blind_sum.dealing import BOX_BYTES, Dealing, deal
+from sottovoce.protocols.blind_sum.graphs import degree
 from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of
 from sottovoce.protocols.blind_sum.masks import Masker
+from sottovoce.protocols.blind_sum.messages import (
+    BoxFrom,
+    KeyBook,
+    ShareBook,
+    SignedKeys,
+    SignedShares,
+)
 from sottovoce.protocols.conversation import EVALUATOR
+from sottovoce.wire import Codec
 
 # numpy adds masks of its own (not cryptographic, nothing agreed, no recovery): a lower bound.
 _PARTNER = "numpy's PCG64"
@@ -64,6 +73,21 @@ def whole_round(*, peers: int, words: int) -> None:
     part = SummedVector(EVALUATOR, "bench", WordSpace((words,)))
     plan = Plan(Round("bench", "blind-sum", names), (part,))
     _whole(plan, {name: entropy.words(words) for name in names}, entropy)
+
+
+def book_bytes(peers: int) -> int:
+    """Bytes of the books of keys and shares that one peer of many is sent, from their sizes."""
+    names = [f"peer {index:04}" for index in range(peers)]
+    neighbours = degree(peers)
+    secret, signed = bytes(32), bytes(64)
+    path = (secret,) * neighbours.bit_length()
+    keys = KeyBook(tuple(SignedKeys(name, secret, secret, secret, signed) for name in names))
+    shares = ShareBook(
+        tuple(SignedShares(name, secret, secret, signed) for name in names),
+        tuple(BoxFrom(name, bytes(BOX_BYTES), signed, path) for name in names[:neighbours]),
+    )
+    codec = Codec()
+    return len(codec.encode(keys)) + len(codec.encode(shares))
 
 
 def _row(operation: str, partner: str, seconds: dict[str, float]) -> Row:

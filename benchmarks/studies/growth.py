@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.arithmetic.blind_sum import whole_round
+from benchmarks.arithmetic.blind_sum import book_bytes, whole_round
 from benchmarks.studies.site import WORDS_A_DOCUMENT, by_processes, parted, write_notes
 from sottovoce.pictures.charts import Axis, line
 from sottovoce.pictures.page import style
@@ -261,4 +261,10 @@ def measure(
         rows += rows_of(axis, points)
         if folder is not None and len(points) > 1:
             (folder / f"growth-{axis.name}.svg").write_text(draw(axis, points), encoding="utf-8")
-    return {"cores": os.cpu_count() or 1, "words a document": WORDS_A_DOCUMENT}, rows
+    facts: dict[str, object] = {
+        "cores": os.cpu_count() or 1,
+        "words a document": WORDS_A_DOCUMENT,
+    }
+    for peers in (100, 1_000, 10_000):
+        facts[f"books of a blind sum, kB to each of {peers:,} peers"] = book_bytes(peers) / 1e3
+    return facts, rows
