@@ -23,7 +23,7 @@ from benchmarks.arithmetic.blind_sum import book_bytes, whole_round
 from benchmarks.studies.site import WORDS_A_DOCUMENT, by_processes, parted, write_notes
 from sottovoce.pictures.charts import Axis, line
 from sottovoce.pictures.page import style
-from sottovoce.study.stages.moment_sums import RowWeights, parted_moments
+from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.text.dictionaries import HashedDictionary
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import PUBLIC

@@ -21,7 +21,7 @@ from sottovoce.clusters.local_cores import usable_cores
 from sottovoce.course.memory import Setting, run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.sources import SourceOptions, open_source
-from sottovoce.sources.parts import list_parts, parts_of
+from sottovoce.sources.parting.parts import list_parts, parts_of
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.study.rehearsal import check_documents
@@ -85,7 +85,7 @@ class LargeSite:
 
 def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
     """Seconds of the clock and of cores for every step, and the most memory of a process."""
-    clock = _Steps(progress)
+    clock = _StepTimes(progress)
     with tempfile.TemporaryDirectory(prefix="sottovoce-site-") as folder:
         path = Path(folder) / "notes.csv"
         progress("writing documents")
@@ -130,7 +130,7 @@ def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, lis
     return facts, clock.rows(trial.documents)
 
 
-class _Steps:
+class _StepTimes:
     """Times steps; CPU counts processes that ended, too, so the last one has the workers'."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:

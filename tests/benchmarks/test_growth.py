@@ -43,7 +43,7 @@ def test_a_large_site_is_read_in_parts_and_trained_with_two_small_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from benchmarks.studies import site
-    from sottovoce.sources import stretches
+    from sottovoce.sources.parting import stretches
 
     monkeypatch.setattr(stretches, "SMALLEST_BYTES", 10_000)
     monkeypatch.setattr(site, "_FEW", 300)

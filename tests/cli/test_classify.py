@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sottovoce import cli
-from sottovoce.cli import large_questions
+from sottovoce.cli.answers import large_questions
 from sottovoce.cli.commands import classify as command
 from sottovoce.cli.source_choice import SourceChoice, check_brings_text, recall, remember
 from sottovoce.config.study_file import example, parse_study

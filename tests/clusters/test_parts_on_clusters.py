@@ -15,9 +15,10 @@ from harness.encoders import SmallEncoder
 from sottovoce.clusters import LocalCores, executor_workers
 from sottovoce.clusters.dask_cluster import dask_workers
 from sottovoce.errors import InputError
-from sottovoce.sources import SourceOptions, stretches
-from sottovoce.sources.parts import SourcePart, list_parts, parts_of
-from sottovoce.study.stages.moment_sums import RowWeights, parted_moments
+from sottovoce.sources import SourceOptions
+from sottovoce.sources.parting import stretches
+from sottovoce.sources.parting.parts import SourcePart, list_parts, parts_of
+from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.chunks import Workers, working_with
 from sottovoce.text.documents import Document

@@ -16,7 +16,7 @@ from harness.copies import Copying, bodies_read
 from harness.homes import Homes, homes
 from harness.lives import KilledError
 from harness.network import Network, network, read_toy
-from sottovoce.cli.large_questions import LargeQuestion
+from sottovoce.cli.answers.large_questions import LargeQuestion
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, remember
 from sottovoce.console.listening import console_tls
 from sottovoce.console.work import labelled_path

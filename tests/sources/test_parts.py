@@ -9,8 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sottovoce.errors import InputError
-from sottovoce.sources import SourceOptions, open_source, stretches
-from sottovoce.sources.parts import ListedSource, SourcePart, list_part, list_parts, parts_of
+from sottovoce.sources import SourceOptions, open_source
+from sottovoce.sources.parting import stretches
+from sottovoce.sources.parting.parts import (
+    ListedSource,
+    SourcePart,
+    list_part,
+    list_parts,
+    parts_of,
+)
 from sottovoce.text.documents import Document
 
 OPTIONS = SourceOptions(text=("note",), label=("kind",))

@@ -15,7 +15,7 @@ from sottovoce.keyfiles import storage
 if TYPE_CHECKING:
     from sottovoce.node.site.site_folder import JoinedStudy, Site
     from sottovoce.sources import Problems, Source, SourceOptions
-    from sottovoce.sources.parts import SourcePart
+    from sottovoce.sources.parting.parts import SourcePart
     from sottovoce.study.plan import StudyPlan
     from sottovoce.text.documents import Document
 
@@ -169,7 +169,7 @@ class SourceChoice:
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
-        from sottovoce.sources.parts import parts_of
+        from sottovoce.sources.parting.parts import parts_of
         from sottovoce.text.columns import as_row
         from sottovoce.text.streams import DocumentStream
 
@@ -208,7 +208,7 @@ class SourceChoice:
     ) -> Sequence["Document"]:
         """Documents that whoever works reads by itself; they are listed first."""
         from sottovoce.encoders import ready_once
-        from sottovoce.sources.parts import list_parts
+        from sottovoce.sources.parting.parts import list_parts
         from sottovoce.text.parts import PartedDocuments, PartTask, mapped
 
         listed = list_parts(parts, mapped)

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
-from sottovoce.cli.alone import measure_alone
+from sottovoce.cli.answers.alone import measure_alone
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, remember
 from sottovoce.cli.watching import in_words
 from sottovoce.config.study_file import StudyDescription, parse_study

@@ -10,10 +10,10 @@ from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
 from sottovoce.sources.files import open_file
 from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.parting.stretches import Stretch, grouped_stretches
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import Row, RowReader, select
 from sottovoce.sources.source import Findings
-from sottovoce.sources.stretches import Stretch, grouped_stretches
 from sottovoce.text.documents import Document, Origin
 
 

@@ -19,10 +19,10 @@ from sottovoce.sources.encodings import HEAD_BYTES, TextEncoding, find_encoding
 from sottovoce.sources.files import open_file, size_of
 from sottovoce.sources.lines import Flaw, Lines, TextLine, next_line, too_long
 from sottovoce.sources.options import Format, SourceOptions, named
+from sottovoce.sources.parting.stretches import Stretch, stretches_of_bytes
 from sottovoce.sources.problems import ProblemKind, SourceProblem
 from sottovoce.sources.rows import Row, RowReader, asks_for, select
 from sottovoce.sources.source import Findings
-from sottovoce.sources.stretches import Stretch, stretches_of_bytes
 from sottovoce.text.documents import Document, Origin
 from sottovoce.wire.formula_guard import unguarded
 

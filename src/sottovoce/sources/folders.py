@@ -8,10 +8,10 @@ from pathlib import Path, PurePath
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.parting.stretches import MOST_STRETCHES, Stretch
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.sheets import FileRows
 from sottovoce.sources.source import Findings
-from sottovoce.sources.stretches import MOST_STRETCHES, Stretch
 from sottovoce.sources.tree import Folder, read_text, walk
 from sottovoce.text.documents import Document
 

@@ -8,10 +8,10 @@ from sottovoce.sources.annotations.marks import marked
 from sottovoce.sources.columns import Header
 from sottovoce.sources.json_records import JsonRecords
 from sottovoce.sources.options import Format, SourceOptions
+from sottovoce.sources.parting.stretches import Stretch
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.rows import RowReader, select
 from sottovoce.sources.source import Findings
-from sottovoce.sources.stretches import Stretch
 from sottovoce.text.documents import Document
 
 HEAD_ROWS = 100

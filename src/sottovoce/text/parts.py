@@ -24,7 +24,7 @@ TASKS_A_WORKER = 4
 """Parts are handed out in about so many runs for each task that is under way."""
 
 
-class Part(Protocol):
+class DocumentPart(Protocol):
     """Where some documents lie."""
 
     def documents(self) -> Iterator[Document]:
@@ -58,12 +58,12 @@ class SumJob(Protocol[T]):
 class PartTask:
     """A run of parts, with what is to be done to their documents before they are added up."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[DocumentPart, ...]
     rules: tuple[Rule, ...] = ()
     begin: Callable[[], None] | None = None
     """Called in the process that works, before the first part: it opens an encoder there."""
 
-    def read(self, part: Part) -> Iterator[Document]:
+    def read(self, part: DocumentPart) -> Iterator[Document]:
         """The documents of a part that the rules leave, as they leave them."""
         return _ruled(part.documents(), self.rules)
 
@@ -195,7 +195,7 @@ def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any
             task.cancel()
 
 
-def _runs(parts: tuple[Part, ...], workers: Workers) -> Iterator[tuple[Part, ...]]:
+def _runs(parts: tuple[DocumentPart, ...], workers: Workers) -> Iterator[tuple[DocumentPart, ...]]:
     length = max(1, len(parts) // (TASKS_A_WORKER * workers.ahead))
     return (parts[start : start + length] for start in range(0, len(parts), length))
 

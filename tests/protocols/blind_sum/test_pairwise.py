@@ -302,14 +302,14 @@ def test_an_inbox_keeps_nothing_of_what_is_summed() -> None:
     values = values_for(plan)
     conversation = table(plan, values, entropy=SeededEntropy(6))
     masked: list[Any] = []
-    kept = masked_sums.MaskedSums.take
+    kept = masked_sums.RunningSums.take
 
     def take(sums: Any, peer: str, message: MaskedParts) -> MaskedParts:
         masked.append(kept(sums, peer, message))
         return masked[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(masked_sums.MaskedSums, "take", take)
+        patch.setattr(masked_sums.RunningSums, "take", take)
         check(plan, values, conversation.run())
     assert [message.parts for message in masked] == [()] * len(PEERS)
 

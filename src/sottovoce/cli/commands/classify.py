@@ -15,8 +15,8 @@ from sottovoce.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sottovoce.cli.answer_writer import AnswerWriter
-    from sottovoce.cli.large_questions import LargeQuestion
+    from sottovoce.cli.answers.answer_writer import AnswerWriter
+    from sottovoce.cli.answers.large_questions import LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.node.api import Classified
     from sottovoce.node.site.site_folder import JoinedStudy
@@ -134,9 +134,9 @@ def classify(
       sottovoce classify new.csv --out tasks.json --out-format label-studio
       sottovoce classify new.csv --out - --out-format jsonl | jq .label
     """
-    from sottovoce.cli.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
+    from sottovoce.cli.answers.answer_writer import STDOUT, AnswerColumns, AnswerWriter, kind_of
+    from sottovoce.cli.answers.large_questions import SLICE, LargeQuestion
     from sottovoce.cli.exit_states import check_goes_on, check_trained
-    from sottovoce.cli.large_questions import SLICE, LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice, recall
 
     site = open_home(home, passphrase_file)
@@ -209,7 +209,7 @@ def _own_answer(
 ) -> "Classified | None":
     """The labels of this site's own model, if it is clearly better than the joint one."""
     # Imported only here: it loads scikit-learn, which takes longer than asking for a label.
-    from sottovoce.cli.alone import answer_alone, is_better_alone
+    from sottovoce.cli.answers.alone import answer_alone, is_better_alone
 
     if not is_better_alone(joined) or known is None or joined.description is None:
         return None

@@ -42,7 +42,7 @@ def evaluate(
     """
     from dataclasses import replace
 
-    from sottovoce.cli.alone import measure_alone
+    from sottovoce.cli.answers.alone import measure_alone
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.running import run
     from sottovoce.cli.source_choice import recall

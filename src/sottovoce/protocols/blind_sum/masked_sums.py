@@ -21,7 +21,7 @@ HELD = 32
 """Contributions that are held one by one, at least: up to so many peers, all of them."""
 
 
-class MaskedSums:
+class RunningSums:
     """What came to one receiver; of words, beyond the latest ones, only their sum is kept."""
 
     def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
@@ -77,10 +77,10 @@ class MaskedSums:
                 raise ViolationError(f"{part.purpose}: {error}", party=peer) from error
 
 
-def gather_masked(plan: Plan, dealing: Dealing, receiver: str) -> Party[MaskedSums]:
+def gather_masked(plan: Plan, dealing: Dealing, receiver: str) -> Party[RunningSums]:
     """The contributions that came in time; everybody's, if this party adds nothing up."""
     parts = plan.parts_for(receiver)
-    sums = MaskedSums(dealing, parts)
+    sums = RunningSums(dealing, parts)
     if parts:
         sums.peers = yield from gather(MaskedParts, dealing.peers, keep=sums.take)
     return sums

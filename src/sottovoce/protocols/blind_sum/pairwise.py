@@ -62,7 +62,7 @@ from sottovoce.protocols.blind_sum.keys import (
     hear_keys,
     members_of,
 )
-from sottovoce.protocols.blind_sum.masked_sums import MaskedSums, gather_masked
+from sottovoce.protocols.blind_sum.masked_sums import RunningSums, gather_masked
 from sottovoce.protocols.blind_sum.masks import Masker, left_mask
 from sottovoce.protocols.blind_sum.messages import (
     AgreedSet,
@@ -224,7 +224,7 @@ def reveal(
 def _unmask(
     plan: Plan,
     dealing: Dealing,
-    masked: MaskedSums,
+    masked: RunningSums,
     final: tuple[str, ...],
     *,
     receiver: str,

@@ -35,6 +35,7 @@ from sottovoce.protocols.shares.plan import ShareSolvePlan, System
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.study.choices import Contribution
+from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.scoring import row_norm
@@ -55,7 +56,6 @@ from sottovoce.study.stages.joint_mean import (
     takes_mean,
     watch_mean,
 )
-from sottovoce.study.stages.moment_sums import RowWeights, parted_moments
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end

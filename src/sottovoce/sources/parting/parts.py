@@ -13,9 +13,9 @@ from sottovoce.errors import InputError
 from sottovoce.sources.files import size_of
 from sottovoce.sources.opening import open_source
 from sottovoce.sources.options import SourceOptions
+from sottovoce.sources.parting.stretches import Stretch, StretchReader
 from sottovoce.sources.problems import Problems, SourceProblem
 from sottovoce.sources.source import Findings
-from sottovoce.sources.stretches import Stretch, StretchReader
 from sottovoce.text.columns import as_row
 from sottovoce.text.documents import Document
 

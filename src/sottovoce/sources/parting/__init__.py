@@ -1,0 +1,1 @@
+"""Sources in parts, which other processes and machines read by themselves."""
