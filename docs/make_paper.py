@@ -8,7 +8,8 @@ from pathlib import Path
 from sottovoce.pictures.charts import picture
 from sottovoce.pictures.html import Html, joined, tag
 from sottovoce.pictures.page import style
-from sottovoce.study.choices import Contribution, Engine
+from sottovoce.study.arrangement import Weights
+from sottovoce.study.choices import Addition, Contribution, DictionaryKind, Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
@@ -58,6 +59,9 @@ class Reach:
 
 
 _FEATURES = "tests/node/test_partition_features.py"
+_DESCENT = "tests/node/test_rado_descent_machines.py"
+_LEARNER = 'learner = "rado-descent"\ncontribution = "rados"\nrados = 128\n'
+_OWNER = '[peers]\nalice = "Institute"\n[roles]\nevaluator = "cloud"\n[helpers]\ncloud = "I"\n'
 ROWS = (
     Reach(
         "text or a table to numeric features, at home",
@@ -69,7 +73,7 @@ ROWS = (
     ),
     Reach(
         "⟨⟨x⟩⟩, ⊕, ⊗; S.InnerProd, S.MatProd; Protocol 2",
-        "src/sottovoce/study/stages/encrypted_training.py::solve_encrypted",
+        "src/sottovoce/study/stages/encrypted/encrypted_training.py::solve_encrypted",
         '`engine = "paillier"`',
         "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
         _encrypted(),
@@ -82,6 +86,54 @@ ROWS = (
         "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
         _encrypted(),
         lambda study: study.has_counts and study.fewest_peers == 3,
+    ),
+    Reach(
+        "SM.Add by a ring, as Clifton and others have it",
+        "src/sottovoce/protocols/blind_sum/ring.py::run",
+        '`addition = "ring"`',
+        f"{_DESCENT}::test_four_sites_descend_on_rados_that_went_around_rings",
+        _encrypted('addition = "ring"\n').replace('carol = "C"\n', 'carol = "C"\ndave = "D"\n'),
+        lambda study: study.plan.addition is Addition.RING and study.fewest_peers == 4,
+    ),
+    Reach(
+        "Problem 1, equation ⟨⟨J⟩⟩: gradient descent on encrypted rados, θ encrypted",
+        "src/sottovoce/study/stages/encrypted/rado_descent.py::descend_classes",
+        '`learner = "rado-descent"`, `contribution = "rados"`, `rados = 128`',
+        f"{_DESCENT}::test_four_sites_descend_on_rados_that_went_around_rings",
+        _encrypted(_LEARNER),
+        lambda study: study.plan.descends and study.engine is Engine.PAILLIER,
+    ),
+    Reach(
+        "the same through the intermediary I_B, from texts",
+        "src/sottovoce/study/stages/encrypted/rado_descent.py::built_rados",
+        '`learner = "rado-descent"`, `[intermediaries]`',
+        f"{_DESCENT}::test_texts_go_through_an_intermediary",
+        _encrypted(_LEARNER, 'cloud = "I"\n[intermediaries]\nalice = "cloud"\n'),
+        lambda study: study.plan.descends and len(study.roster.having(Role.INTERMEDIARY)) == 1,
+    ),
+    Reach(
+        "the same for a single party",
+        "src/sottovoce/study/stages/encrypted/outsourced.py::train_for_owner",
+        '`learner = "rado-descent"`, a coordinator that is the only peer',
+        f"{_DESCENT}::test_a_lone_owner_lends_its_descent",
+        _COMMON + _TABLE.format(more=_LEARNER) + _OWNER,
+        lambda study: study.outsourced and study.plan.descends,
+    ),
+    Reach(
+        "encrypted rados that any third party may learn from",
+        "src/sottovoce/study/stages/encrypted/exported_rados.py::learn_exported",
+        "`sottovoce rados write`, `sottovoce rados learn`, `sottovoce rados answer`",
+        "tests/cli/test_rados.py::test_a_third_party_learns_between_processes",
+        _COMMON + _TABLE.format(more=_LEARNER) + _PEERS + _HELPED + _HELPERS,
+        lambda study: study.plan.descends and study.plan.dictionary is DictionaryKind.GIVEN,
+    ),
+    Reach(
+        "f_p: every peer is sent the weights of its own features",
+        "src/sottovoce/study/stages/listing.py::list_features",
+        '`weights = "reveal_feature_lists_to_coordinator"`',
+        "tests/node/test_feature_lists.py::test_sites_are_sent_the_weights_of_their_own_features",
+        _encrypted('weights = "reveal_feature_lists_to_coordinator"\n'),
+        lambda study: study.plan.arrangement.weights is Weights.LISTED,
     ),
     Reach(
         "Definition 2: rados, sampled",
@@ -109,7 +161,7 @@ ROWS = (
     ),
     Reach(
         "Protocol 1, the intermediary I_B",
-        "src/sottovoce/study/stages/intermediary.py::train_intermediary",
+        "src/sottovoce/study/stages/encrypted/intermediary.py::train_intermediary",
         "`[intermediaries]`, `sottovoce assist INVITATION`",
         "tests/node/test_intermediary_machines.py::test_the_labels_are_those_of_all_rows_together",
         _encrypted(after='cloud = "I"\n[intermediaries]\nalice = "cloud"\n'),
@@ -117,12 +169,10 @@ ROWS = (
     ),
     Reach(
         "the secure single-party case",
-        "src/sottovoce/study/stages/outsourced.py::train_for_owner",
+        "src/sottovoce/study/stages/encrypted/outsourced.py::train_for_owner",
         "a coordinator that is the only peer, `sottovoce assist INVITATION`",
         "tests/node/test_outsourced_machines.py::test_the_owner_gets_the_model_of_its_own_rows",
-        _COMMON
-        + _TABLE.format(more="")
-        + '[peers]\nalice = "Institute"\n[roles]\nevaluator = "cloud"\n[helpers]\ncloud = "I"\n',
+        _COMMON + _TABLE.format(more="") + _OWNER,
         lambda study: study.outsourced,
     ),
     Reach(

@@ -95,7 +95,7 @@ HARMLESS = {
     "rados.blocks.JointLayout.own": "positions of features",
     "rados.blocks.JointLayout.shared": "positions of features",
     "study.stages.agreement.Agreement.boxes": "public keys",
-    "study.stages.encrypted_numbers.EncryptedNumbers.penalties": "part of the plan",
+    "study.stages.encrypted.encrypted_numbers.EncryptedNumbers.penalties": "part of the plan",
     "study.queries.evaluation.CountSum.counted": "a size",
     "study.queries.model.PeerModel.operating_point": "public thresholds",
     "study.queries.quorum_model.QuorumModel.operating_point": "public thresholds",

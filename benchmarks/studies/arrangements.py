@@ -1,8 +1,9 @@
 """What the paper's other arrangements cost: a training of each beside peers with rows of their own.
 
 The same made-up table is learnt from by peers that hold different rows of it, by peers that hold
-different columns, through an intermediary per peer, and by an owner who lends the work. CPU of all
-parties is added; the Paillier keys are made before the clock starts.
+different columns, through an intermediary per peer, and by an owner who lends the work; the paper's
+own learner in each, and its sum around rings. CPU of all parties is added, with the trips between
+evaluator and coordinator and everybody's bytes; the Paillier keys are made before the clock starts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +25,24 @@ from sottovoce.text.labels import Labels
 Progress = Callable[[str], None]
 
 PEERS = ("alice", "bob", "carol")
+# A ring needs one more.
+FOUR = (*PEERS, "dave")
+DESCENT = {"learner": "rado-descent", "contribution": "rados", "rados": 128}
 WARDS = ("eye", "heart")
 # Two of its own for every peer, besides the ward that all of them know.
 COLUMNS = 2 * len(PEERS)
 LABELS = Labels(("sick", "well"))
 ENGINES = ("shares", "paillier")
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """One way to learn from the table: its name, its engine, who takes part, and settings."""
+
+    name: str
+    engine: str
+    federation: LocalFederation = field(repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,11 +69,11 @@ class EntityTableMade:
         labels = np.where(numbers.sum(axis=1) > 0, "sick", "well").tolist()
         return cls(frame, labels)
 
-    def rows(self, **settings: Any) -> LocalFederation:
+    def rows(self, peers: tuple[str, ...] = PEERS, **settings: Any) -> LocalFederation:
         """Every peer has some rows."""
         parts = {
-            name: (self.frame.iloc[number :: len(PEERS)], self.labels[number :: len(PEERS)])
-            for number, name in enumerate(PEERS)
+            name: (self.frame.iloc[number :: len(peers)], self.labels[number :: len(peers)])
+            for number, name in enumerate(peers)
         }
         return LocalFederation(parts, **settings)
 
@@ -80,14 +94,19 @@ class EntityTableMade:
         """One owner has everything and lends the work."""
         return LocalFederation({PEERS[0]: (self.frame, self.labels)}, outsourced_to="cloud")
 
-    def arrangements(self) -> Iterator[tuple[str, str, LocalFederation]]:
+    def arrangements(self) -> Iterator[Arranged]:
         """Each with its engine; rows first, for the others to be compared with."""
         for engine in ENGINES:
-            yield "rows", engine, self.rows()
-            yield "features", engine, self.columns()
+            yield Arranged("rows", engine, self.rows())
+            yield Arranged("features", engine, self.columns())
         clouds: Mapping[str, str] = dict.fromkeys(PEERS, "cloud")
-        yield "intermediaries", "paillier", self.rows(intermediaries=clouds)
-        yield "outsourced", "paillier", self.alone()
+        helped = self.rows(intermediaries=clouds)
+        yield Arranged("intermediaries", "paillier", helped)
+        yield Arranged("outsourced", "paillier", self.alone())
+        yield Arranged("ring of four", "paillier", self.rows(FOUR), {"addition": "ring"})
+        yield Arranged("descent", "paillier", self.rows(), DESCENT)
+        yield Arranged("descent, intermediaries", "paillier", helped, DESCENT)
+        yield Arranged("descent, outsourced", "paillier", self.alone(), DESCENT)
 
 
 def classifier_with(kind: type[StudyPlan], keys: Iterator[SecretKey]) -> type[SealedClassifier]:
@@ -117,22 +136,29 @@ def measure(
     # Two parties of a study may each need one, and never the same.
     keys = cycle([like.generate(entropy=SystemEntropy()) for _ in range(2)])
     classifier = classifier_with(kind, keys)
-    for name, engine, federation in table.arrangements():
-        progress(f"{name}, engine {engine}")
-        model = classifier(
-            categories={"ward": WARDS}, engine=engine, held_out=0.0, key_bits=key_bits
-        )
+    common: dict[str, Any] = {
+        "categories": {"ward": WARDS},
+        "held_out": 0.0,
+        "key_bits": key_bits,
+    }
+    for arranged in table.arrangements():
+        progress(f"{arranged.name}, engine {arranged.engine}")
+        model = classifier(**common, engine=arranged.engine, **arranged.settings)
         with one_thread():
             start = cpu_seconds()
-            model.fit(federation)
+            model.fit(arranged.federation)
             seconds = cpu_seconds() - start
-        if name == "rows":
-            plain[engine] = seconds
+        if arranged.name == "rows":
+            plain[arranged.engine] = seconds
+        outcome = model.study_
+        traffic, roster = outcome.traffic, outcome.study.roster
         yield {
-            "arrangement": name,
-            "engine": engine,
+            "arrangement": arranged.name,
+            "engine": arranged.engine,
             "rows": rows,
             "columns": len(table.frame.columns),
             "seconds": seconds,
-            "ratio": seconds / plain[engine],
+            "ratio": seconds / plain[arranged.engine],
+            "trips": traffic.trips(roster.evaluator, roster.coordinator),
+            "megabytes": traffic.total_bytes / 1e6,
         }

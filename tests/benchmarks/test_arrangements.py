@@ -11,16 +11,21 @@ from benchmarks.studies.arrangements import EntityTableMade, measure
 from sottovoce.study import InsecureToyPlan
 
 
-def test_every_arrangement_has_its_row() -> None:
+def test_every_arrangement_has_its_row(monkeypatch) -> None:
+    monkeypatch.setitem(bench.DESCENT, "rados", 32)
     rows = list(measure(60, kind=InsecureToyPlan, key_bits=768))
     assert [(row["arrangement"], row["engine"]) for row in rows] == [
         *(("rows", "shares"), ("features", "shares")),
         *(("rows", "paillier"), ("features", "paillier")),
         *(("intermediaries", "paillier"), ("outsourced", "paillier")),
+        *(("ring of four", "paillier"), ("descent", "paillier")),
+        *(("descent, intermediaries", "paillier"), ("descent, outsourced", "paillier")),
     ]
     plain = {row["engine"]: row["seconds"] for row in rows if row["arrangement"] == "rows"}
     for row in rows:
         assert (row["rows"], row["columns"]) == (60, 7)
+        assert row["trips"] > 1
+        assert row["megabytes"] > 0
         assert row["ratio"] == pytest.approx(row["seconds"] / plain[row["engine"]])
 
 

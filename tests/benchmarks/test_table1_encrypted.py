@@ -17,7 +17,6 @@ from sottovoce.paillier import Plain, decrypt, encrypt, generate
 from sottovoce.paper import table1_encrypted
 from sottovoce.paper.operations import KINDS, Counting
 from sottovoce.paper.rado_learn.contribution import written
-from sottovoce.paper.rado_learn.twin import plain_descent
 from sottovoce.paper.table1 import (
     FEW_PENALTY,
     FEW_SCHEDULE,
@@ -27,6 +26,7 @@ from sottovoce.paper.table1 import (
     measure,
     operations_for_people,
 )
+from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.rados import Part, descend_on_schedule
 
 KEY = toy_key(bits=768)

@@ -9,7 +9,7 @@ from benchmarks.arithmetic import costs
 from benchmarks.arithmetic.costs import Cost
 from benchmarks.arithmetic.learner_costs import LearnerCost
 from sottovoce.numbers.packing import Slots
-from sottovoce.paper.rado_learn.sealed_theta import division_plan
+from sottovoce.protocols.rado_descent.sealed_theta import division_plan
 from sottovoce.protocols.two_party.division import DivPlan
 from sottovoce.protocols.two_party.exponential import ExpPlan
 from sottovoce.protocols.two_party.solve import SolvePlan

@@ -20,8 +20,9 @@ def test_the_session_on_the_page_works() -> None:
 
 def test_the_study_between_machines_is_one() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    text, part, alone = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    text, part, alone, learner = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert parse_study(alone).rehearsed().outsourced
+    assert parse_study(alone.replace("[columns]", f"{learner}[columns]")).plan.descends
     helped = re.sub(r"(?s)partition = .*?\n\n", 'engine = "paillier"\n\n', text, count=1)
     helped = re.sub(r"(?s)\[(holdings|roles|helpers)\].*?(\n\n|$)", "", helped)
     study = parse_study(helped + part.replace("north", "alice")).rehearsed()

@@ -22,7 +22,7 @@ from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.attempts import Attempt, Stage, following
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.roster import Roster, draw_roster
-from sottovoce.study.stages.uploads import SealedRows
+from sottovoce.study.stages.encrypted.uploads import SealedRows
 
 COLUMNS = (2, 4, 6)
 CLOUDS = {"alice": "cloud", "bob": "other cloud", "carol": "cloud"}

@@ -21,10 +21,10 @@ from sottovoce.study import InsecureToyPlan, Participant, Role, Roster
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.roster import draw_outsourced
 from sottovoce.study.stages.agreement import Agreement
-from sottovoce.study.stages.intermediary import TableNumbers
-from sottovoce.study.stages.outsourced import train_for_owner
+from sottovoce.study.stages.encrypted.intermediary import TableNumbers
+from sottovoce.study.stages.encrypted.outsourced import train_for_owner
+from sottovoce.study.stages.encrypted.uploads import SealedRows
 from sottovoce.study.stages.training import held_back_side, training_side
-from sottovoce.study.stages.uploads import SealedRows
 from sottovoce.wire import Words
 
 COLUMNS = (2, 4, 6)

@@ -7,8 +7,8 @@ from harness.learners import NAMES
 from sottovoce.paillier import Plain
 from sottovoce.paper.rado_learn.contribution import written
 from sottovoce.paper.rado_learn.learner import DescentTerms
-from sottovoce.paper.rado_learn.plan import DescentPlan, Ranges
 from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.rado_descent.plan import DescentPlan, Ranges
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Part, Schedule, random_rados
 

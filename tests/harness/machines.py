@@ -59,6 +59,7 @@ query_budget = 4000
 release = "{release}"
 engine = "{engine}"
 verdict = "{verdict}"
+{more}
 
 [peers]
 {peers}
@@ -88,6 +89,7 @@ class Scene:
     stage: str = "1 minute"
     release: str = "peers"
     dictionary: str = "given"
+    more: str = ""
 
     @property
     def by_site(self) -> Mapping[str, Sequence[Document]]:
@@ -109,6 +111,7 @@ class Scene:
             verdict="fss" if self.engine == "shares" else "dgk",
             stage=self.stage,
             release=self.release,
+            more=self.more,
         )
 
     @property

@@ -368,17 +368,17 @@ def check_speaks_toml(hints: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("line", "table"),
     [
-        ('weights = "whole"', "study"),
+        ('arrangement = "features"', "study"),
         ('outsourced_to = "cloud"', "study"),
     ],
 )
-def test_arrangements_of_in_memory_federations_are_named(line: str, table: str) -> None:
+def test_names_of_in_memory_federations_are_told_otherwise(line: str, table: str) -> None:
     key = line.split(maxsplit=1)[0]
-    says = rf"line \d+: {table}.{key}: expected .*, found {key}, which is for in-memory federations"
+    says = rf"line \d+: {table}.{key}: expected .*, found {key}, which is called otherwise"
     with pytest.raises(InputError, match=says) as caught:
         parse_study(with_line(line, table))
     assert "docs/arrangements.md" in caught.value.hints[0]
-    with pytest.raises(InputError, match="in-memory federations only"):
+    with pytest.raises(InputError, match="which is called otherwise here"):
         parse_study(SMALL + f"\n[{key}]\n")
 
 

@@ -15,11 +15,11 @@ from sottovoce.errors import BoundError, InputError, MismatchError, ViolationErr
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Plain
 from sottovoce.paper.outsourced import OutsourcingTerms, evaluator, owner, run
-from sottovoce.paper.rado_learn.plan import Bits, Ranges
-from sottovoce.paper.rado_learn.twin import plain_descent
 from sottovoce.paper.rado_solver import SolverPlan, ideal
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.encrypted_rados import Documents, SealedDocuments, draw_signs, plain_rados
+from sottovoce.protocols.rado_descent.plan import Bits, Ranges
+from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.protocols.runner import converse
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.wire import Codec

@@ -12,7 +12,7 @@ from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.paillier import decrypt_residues
 from sottovoce.study.queries.model import ReleasedShare
 from sottovoce.study.stages.contributions import MomentPlan, ShareSeed, expanded_share
-from sottovoce.study.stages.encrypted_training import CoveredModel
+from sottovoce.study.stages.encrypted.encrypted_training import CoveredModel
 from sottovoce.study.stages.preparation import DictionaryKeyBox
 from sottovoce.text.hashing import PUBLIC
 

@@ -36,6 +36,7 @@ _COMMANDS = {
     "restore": ("backup", "Restore a site's folder from such a file."),
     "data": ("data", None),
     "encoder": ("encoder", None),
+    "rados": ("rados", None),
     "keys": ("keys", None),
     "notes": ("notes", "Write synthetic clinical notes to try things with."),
     "table1": ("table1", "Reproduce the paper's table, its figures beside ours."),

@@ -20,7 +20,7 @@ from sottovoce.config.toml_settings import (
     shown,
 )
 from sottovoce.errors import InputError
-from sottovoce.study.arrangement import Arrangement, Holding, Partition, Remote
+from sottovoce.study.arrangement import Arrangement, Holding, Partition, Remote, Weights
 from sottovoce.study.automatic_features import (
     AUTO,
     BESIDE,
@@ -33,11 +33,13 @@ from sottovoce.study.automatic_features import (
     penalty,
 )
 from sottovoce.study.choices import (
+    Addition,
     Centre,
     Contribution,
     DictionaryKind,
     Engine,
     LabelsOn,
+    Learner,
     Rare,
     Verdict,
 )
@@ -114,6 +116,7 @@ KEYS: Mapping[str, SettingKind] = {
     "shared": TEXTS,
     "remote": one_of(Remote),
     "answering": TEXTS,
+    "weights": one_of(Weights),
     "tf_cap": WHOLE,
     "idf": TRUTH,
     "bias": NUMBER,
@@ -139,6 +142,8 @@ KEYS: Mapping[str, SettingKind] = {
     "rados": WHOLE,
     "labels_on": one_of(LabelsOn),
     "centre": one_of(Centre),
+    "learner": one_of(Learner),
+    "addition": one_of(Addition),
 }
 # These go to the plan as they are; the others are parts of something that goes there.
 _PLAIN = (
@@ -168,6 +173,8 @@ _PLAIN = (
     "rados",
     "labels_on",
     "centre",
+    "learner",
+    "addition",
 )
 # What a study of [columns] alone has no use for.
 _OF_TEXT = frozenset(
@@ -188,21 +195,20 @@ _EXAMPLES = {
     "ngrams": "ngrams = [1, 2]",
     "key_bits": "key_bits = 3072",
 }
-# What people look for in a study.toml, and only federations in memory have.
-IN_MEMORY = (
-    "arrangement",
-    "own",
-    "weights",
-    "outsourced",
-    "outsourced_to",
-)
+# Names that federations in memory have for things, and what a study.toml says instead.
+_CALLED_OTHERWISE = {
+    "arrangement": 'partition = "features"',
+    "own": '[holdings] with alice = ["pulse"]',
+    "outsourced": "a coordinator that is the only organisation in [peers]",
+    "outsourced_to": "a coordinator that is the only organisation in [peers]",
+}
 # A setting as Python has it, in hints that the plan makes.
 _CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
 
 
 def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
     """The plan of [study] and [columns]; an error names its line."""
-    refuse_in_memory(settings, "study")
+    refuse_other_names(settings, "study")
     settings.check_known(KEYS, "study")
     read = {
         key: settings.take(("study", key), kind, None, *_hint(key)) for key, kind in KEYS.items()
@@ -334,12 +340,12 @@ def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangemen
             if path[-1] in (given if len(path) > 1 else settings.values):
                 hint = 'partition = "features"'
                 raise settings.fault(path, "nothing in partition documents", path[-1], hint)
-        return Arrangement()
+        return Arrangement(**_some(given, "weights"))
     own = tuple(
         Holding(peer, settings.take(("holdings", peer), TEXTS, (), f'{peer} = ["pulse"]'))
         for peer in held
     )
-    return Arrangement(Partition.FEATURES, own=own, **_some(given, *_OF_FEATURES))
+    return Arrangement(Partition.FEATURES, own=own, **_some(given, *_OF_FEATURES, "weights"))
 
 
 def _distrusted(
@@ -380,16 +386,16 @@ def _column(settings: SettingsText, name: str, value: Any) -> Column:
     )
 
 
-def refuse_in_memory(settings: SettingsText, *table: str) -> None:
-    """Refuse an arrangement that studies between machines do not have."""
+def refuse_other_names(settings: SettingsText, *table: str) -> None:
+    """Refuse the names that federations in memory have for what study.toml says otherwise."""
     held = settings.table(table[0]) if table else settings.values
-    key = next((key for key in held if key in IN_MEMORY), None)
+    key = next((key for key in held if key in _CALLED_OTHERWISE), None)
     if key is not None:
         raise settings.fault(
             (*table, key),
             "a setting of studies between machines",
-            f"{key}, which is for in-memory federations only",
-            "in Python: LocalFederation and SealedClassifier, see docs/arrangements.md",
+            f"{key}, which is called otherwise here",
+            f"{_CALLED_OTHERWISE[key]}, see docs/arrangements.md",
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.config.deadlines import Deadlines, duration
-from sottovoce.config.plan_settings import in_toml, read_plan, refuse_in_memory
+from sottovoce.config.plan_settings import in_toml, read_plan, refuse_other_names
 from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, shown
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
@@ -152,7 +152,7 @@ def parse_study(
 ) -> StudyDescription:
     """The study of a text that arrived, or of a file whose words are in it."""
     settings = SettingsText.parse(text, name=name)
-    refuse_in_memory(settings)
+    refuse_other_names(settings)
     settings.check_known(_TABLES)
     for table in ("study", "peers"):
         if table not in settings.values:
@@ -387,7 +387,7 @@ def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:
 
 
 def _roles(settings: SettingsText, known: tuple[str, ...]) -> dict[Role, str]:
-    refuse_in_memory(settings, "roles")
+    refuse_other_names(settings, "roles")
     settings.check_known(_ROLES, "roles")
     roles: dict[Role, str] = {}
     for role in _HELPING:

@@ -24,8 +24,8 @@ from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.roster import Role
 from sottovoce.study.stages.agreement import Agreement, collected, consented
-from sottovoce.study.stages.intermediary import train_intermediary
-from sottovoce.study.stages.outsourced import (
+from sottovoce.study.stages.encrypted.intermediary import train_intermediary
+from sottovoce.study.stages.encrypted.outsourced import (
     hear_owner,
     hold_key,
     prepare_owner,

@@ -64,6 +64,9 @@ class SealedClassifier(SealedEstimator):
     answering : the peers that add a remote part; by default all others.
     contribution : "exact" moments of a peer's rows, or "rados", those of a sample.
     rados : how many rados each peer (or its intermediary) samples, with contribution="rados".
+    learner : "closed-form", or "rado-descent": gradient descent on encrypted rados (engine
+        "paillier", contribution="rados", at most 128 columns).
+    addition : how ciphertexts of peers are added up in engine "paillier": "pairwise" or "ring".
     weights : "whole" (everybody holds the whole encrypted model), or, as in the paper, each peer
         that of its own features: "reveal_feature_lists_to_coordinator", which it then does.
 
@@ -91,6 +94,8 @@ class SealedClassifier(SealedEstimator):
         answering: Sequence[str] = (),
         contribution: str = "exact",
         rados: int = 0,
+        learner: str = "closed-form",
+        addition: str = "pairwise",
         weights: str = "whole",
         distrusted: Sequence[str] = (),
         epsilon: float = 1.0,
@@ -115,6 +120,8 @@ class SealedClassifier(SealedEstimator):
         self.answering = answering
         self.contribution = contribution
         self.rados = rados
+        self.learner = learner
+        self.addition = addition
         self.weights = weights
         self.distrusted = distrusted
         self.epsilon = epsilon
@@ -210,4 +217,6 @@ class SealedClassifier(SealedEstimator):
             ),
             contribution=self.contribution,  # type: ignore[arg-type]
             rados=self.rados,
+            learner=self.learner,  # type: ignore[arg-type]
+            addition=self.addition,  # type: ignore[arg-type]
         )

@@ -119,6 +119,9 @@ class TextClassifier(SealedEstimator):
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
     rados : how many rados each peer samples, with contribution="rados".
+    learner : "closed-form", or "rado-descent": gradient descent on encrypted rados (engine
+        "paillier", contribution="rados", at most 128 columns).
+    addition : how ciphertexts of peers are added up in engine "paillier": "pairwise" or "ring".
     weights : "whole" (everybody holds the whole encrypted model), or, as in the paper, each peer
         that of its own features: "reveal_feature_lists_to_coordinator", which it then does.
 
@@ -153,6 +156,8 @@ class TextClassifier(SealedEstimator):
         operating_point: OperatingPoint = None,
         contribution: str = "exact",
         rados: int = 0,
+        learner: str = "closed-form",
+        addition: str = "pairwise",
         weights: str = "whole",
         dictionary: str = "joint",
         words: Sequence[str] = (),
@@ -187,6 +192,8 @@ class TextClassifier(SealedEstimator):
         self.operating_point = operating_point
         self.contribution = contribution
         self.rados = rados
+        self.learner = learner
+        self.addition = addition
         self.weights = weights
         self.dictionary = dictionary
         self.words = words
@@ -395,6 +402,8 @@ class TextClassifier(SealedEstimator):
             operating_point=written(labelling.labels, self.operating_point),
             contribution=self.contribution,  # type: ignore[arg-type]
             rados=self.rados,
+            learner=self.learner,  # type: ignore[arg-type]
+            addition=self.addition,  # type: ignore[arg-type]
             arrangement=text_arrangement(federation, weights=self.weights),
         )
 

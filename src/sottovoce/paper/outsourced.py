@@ -39,9 +39,6 @@ from sottovoce.paillier import (
     decrypt,
     encrypt,
 )
-from sottovoce.paper.rado_learn import sealed_theta
-from sottovoce.paper.rado_learn.contribution import EncryptedRados
-from sottovoce.paper.rado_learn.plan import DescentPlan
 from sottovoce.paper.rado_solver import SolverPlan, solve_encrypted
 from sottovoce.paper.rado_solver import stages as solver_stages
 from sottovoce.protocols.casting import Cast, agreed_from
@@ -54,6 +51,9 @@ from sottovoce.protocols.encrypted_rados import (
     from_sealed,
 )
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
+from sottovoce.protocols.rado_descent import sealed_theta
+from sottovoce.protocols.rado_descent.plan import DescentPlan
+from sottovoce.protocols.rado_descent.steps import EncryptedRados
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.sealed_model import SealedModel, closing
 from sottovoce.wire import Codec

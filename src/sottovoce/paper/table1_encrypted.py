@@ -22,7 +22,6 @@ from sottovoce.paper.operations import Counting
 from sottovoce.paper.rado_learn import learner as rado_learn
 from sottovoce.paper.rado_learn.contribution import written
 from sottovoce.paper.rado_learn.plain_theta import run_showing_theta
-from sottovoce.paper.rado_learn.plan import Bits, DescentPlan, Ranges
 from sottovoce.paper.table1 import (
     FEW_BITS,
     FEW_PENALTY,
@@ -35,6 +34,7 @@ from sottovoce.paper.table1 import (
     TrialResult,
 )
 from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.rado_descent.plan import Bits, DescentPlan, Ranges
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Moments, Schedule, descend_on_schedule

@@ -117,6 +117,13 @@ class Traffic:
             self._legs[pair] += 1
             self._last[pair] = sender
 
+    def add(self, other: "Traffic") -> None:
+        """Count what another conversation of the same parties sent, too."""
+        self.messages.update(other.messages)
+        self.bytes.update(other.bytes)
+        self.kinds.update(other.kinds)
+        self._legs.update(other._legs)  # noqa: SLF001 - of the same kind
+
     def trips(self, party: str, other: str) -> int:
         """Round trips between two parties: what they wait for on a slow line."""
         return (self._legs[frozenset((party, other))] + 1) // 2

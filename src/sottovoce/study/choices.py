@@ -35,6 +35,27 @@ class Contribution(StrEnum):
     RADOS = "rados"
 
 
+class Learner(StrEnum):
+    """How θ is learnt: in `closed-form` from moments, or by gradient descent on encrypted rados.
+
+    `rado-descent` minimises the paper's exponential rado loss, in steps of a public number.
+    """
+
+    CLOSED_FORM = "closed-form"
+    RADO_DESCENT = "rado-descent"
+
+
+class Addition(StrEnum):
+    """How peers add ciphertexts up unseen: under masks between pairs, or around rings.
+
+    Masks survive peers that leave. A `ring` is the paper's sum, and needs everybody: who leaves it
+    ends the study.
+    """
+
+    PAIRWISE = "pairwise"
+    RING = "ring"
+
+
 class Verdict(StrEnum):
     """How a label is found: `fss` with a dealer and never else, `dgk` without one.
 

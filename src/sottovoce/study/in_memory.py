@@ -21,12 +21,7 @@ class Record:
         """Add one conversation."""
         for name, view in views.items():
             self.views.setdefault(name, View(name)).received.extend(view.received)
-        for mine, more in (
-            (self.traffic.messages, traffic.messages),
-            (self.traffic.bytes, traffic.bytes),
-        ):
-            mine.update(more)
-        self.traffic.kinds.update(traffic.kinds)
+        self.traffic.add(traffic)
 
 
 @dataclass(frozen=True)

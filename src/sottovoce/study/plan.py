@@ -18,14 +18,17 @@ from sottovoce.paillier import (
 )
 from sottovoce.study.arrangement import Arrangement, Remote, one_of
 from sottovoce.study.choices import (
+    Addition,
     Centre,
     Contribution,
     DictionaryKind,
     Engine,
     LabelsOn,
+    Learner,
     Rare,
     Verdict,
 )
+from sottovoce.study.descent_range import descent_faults
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.queries.thresholds import ROC_THRESHOLDS, operating_faults, threshold_faults
 from sottovoce.study.release import Opens, Release, release_named
@@ -94,7 +97,8 @@ class StudyPlan:
     `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
     of two classes that exclude each other, else one a class) the threshold above which it
     speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
-    sampled `rados` of every peer instead of exact ones. In engine `quorum`
+    sampled `rados` of every peer instead of exact ones; `learner` "rado-descent" descends on that
+    many rados themselves. `addition` is how ciphertexts of peers are added up. In engine `quorum`
     `threshold` is how many members may pool (by default the largest minority). `labels_on` says
     whether labels are found on shares of the model or on a ciphertext of it, `centre` from where
     rows of text are measured.
@@ -140,6 +144,8 @@ class StudyPlan:
     threshold: int = 0
     labels_on: LabelsOn = LabelsOn.AUTO
     centre: Centre = Centre.MEAN
+    learner: Learner = Learner.CLOSED_FORM
+    addition: Addition = Addition.PAIRWISE
 
     key_sizes: ClassVar[tuple[int, ...]] = PublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = PublicKey
@@ -154,6 +160,8 @@ class StudyPlan:
             ("labels_on", LabelsOn),
             ("centre", Centre),
             ("rare", Rare),
+            ("learner", Learner),
+            ("addition", Addition),
         ):
             object.__setattr__(self, name, one_of(kind, getattr(self, name), name))
         object.__setattr__(self, "release", release_named(self.release))
@@ -207,6 +215,11 @@ class StudyPlan:
     def has_text(self) -> bool:
         """Whether rows have text: a table has columns, and one word that all rows have."""
         return not self.columns or self.words != (ROW,)
+
+    @property
+    def descends(self) -> bool:
+        """Whether θ is learnt by gradient descent on encrypted rados."""
+        return self.learner is Learner.RADO_DESCENT
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -285,6 +298,8 @@ class StudyPlan:
         yield from self._weighting_faults()
         yield from self._guard_faults()
         yield from self._rado_faults()
+        if self.descends:
+            yield from descent_faults(self)
         yield from threshold_faults(self.thresholds)
         yield from operating_faults(self.labels, self.operating_point)
         weight = self.class_weight

@@ -14,7 +14,7 @@ from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.arrangement import Arrangement, Weights
-from sottovoce.study.choices import DictionaryKind, Engine, LabelsOn, Verdict
+from sottovoce.study.choices import Addition, DictionaryKind, Engine, LabelsOn, Verdict
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Role, Roster, answerer_of
@@ -23,6 +23,8 @@ from sottovoce.wire import Codec, Value
 # The paper's engine is practical up to about a hundred features.
 MOST_PAILLIER_FEATURES = 128
 _MESSAGE_ROOM = 16 * 2**20
+# With three, the two neighbours of a peer on a ring are everybody else.
+FEWEST_IN_RINGS = 4
 
 
 class Settings(Value, frozen=True):
@@ -86,7 +88,7 @@ class Study:
         builders = self.roster.having(Role.INTERMEDIARY)
         rados = self.plan.rados
         squares = 4 ** ((rados.bit_length() - 1) // 2) if rados else 0
-        if (builders or self.outsourced) and rados != squares:
+        if (builders or self.outsourced) and rados != squares and not self.plan.descends:
             raise InputError(
                 f"study {self.plan.name!r}: who builds on ciphertexts makes a power of 4 of rados, "
                 f"found {rados}",
@@ -323,8 +325,30 @@ class Study:
             return self.quorum_of(peers).members
         return (self.roster.evaluator,)
 
+    def _check_rings(self) -> None:
+        """Rings are for ciphertexts, and for more peers than one and its two neighbours."""
+        if self.plan.addition is not Addition.RING:
+            return
+        peers = len(self.roster.peers)
+        if self.engine is not Engine.PAILLIER or self.outsourced:
+            found = "a lone owner" if self.outsourced else f"engine {self.engine}"
+            raise InputError(
+                f"study {self.plan.name!r}: addition ring is for ciphertexts of several peers, "
+                f"found {found}",
+                hints=('addition="pairwise"', 'or engine="paillier"'),
+                setting="addition",
+            )
+        if peers < FEWEST_IN_RINGS:
+            raise InputError(
+                f"study {self.plan.name!r}: addition ring needs at least {FEWEST_IN_RINGS} peers, "
+                f"so that two neighbours of a peer are not everybody else, found {peers}",
+                hints=('addition="pairwise"',),
+                setting="addition",
+            )
+
     def _check_engine(self) -> None:
         self._check_quorum()
+        self._check_rings()
         if self.engine is Engine.QUORUM:
             return
         if not self.roster.helped:
@@ -361,6 +385,8 @@ class Study:
         """What `auto` stands for: quorum without helpers, shares where somebody deals."""
         if self.plan.engine is not Engine.AUTO:
             return self.plan.engine
+        if self.plan.descends or self.plan.addition is Addition.RING:
+            return Engine.PAILLIER
         if not self.roster.helped:
             return Engine.QUORUM
         if self.roster.having(Role.INTERMEDIARY):
@@ -404,8 +430,10 @@ class Study:
     @property
     def fewest_peers(self) -> int:
         """The fewest peers; in partition `features` none can be missing."""
-        everybody = self.plan.arrangement.by_features or self.outsourced
-        return len(self.roster.peers) if everybody else self.plan.min_peers
+        if self.plan.arrangement.by_features or self.outsourced:
+            return len(self.roster.peers)
+        rings = self.plan.addition is Addition.RING
+        return max(self.plan.min_peers, FEWEST_IN_RINGS) if rings else self.plan.min_peers
 
     def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
         """What one-time material of a round among these peers is bound to."""

@@ -16,12 +16,12 @@ from sottovoce.attacks import ExposedRados, attack_everything, attack_unknown_si
 from sottovoce.errors import AbsenceError, BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt
-from sottovoce.paper.rado_learn import sealed_theta
 from sottovoce.paper.rado_learn.contribution import Places, SealedRados, seal, written
 from sottovoce.paper.rado_learn.learner import DescentTerms, run
-from sottovoce.paper.rado_learn.plan import DescentPlan, Ranges
-from sottovoce.paper.rado_learn.twin import plain_descent
 from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.rado_descent import sealed_theta
+from sottovoce.protocols.rado_descent.plan import DescentPlan, Ranges
+from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.protocols.sealed_model import SealedModel
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.rados import Schedule, descend_on_schedule, random_rados

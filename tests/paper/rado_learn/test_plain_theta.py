@@ -22,8 +22,8 @@ from sottovoce.paper.rado_learn.opening import (
     opening_rule,
 )
 from sottovoce.paper.rado_learn.plain_theta import run_showing_theta
-from sottovoce.paper.rado_learn.twin import plain_descent
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, ask
+from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.wire import Integers
 
 KEY = toy_key(bits=768)

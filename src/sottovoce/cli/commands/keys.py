@@ -73,7 +73,7 @@ def generate(
             hints=("choose another --out, or add --replace",),
         )
     storage.make_folder(out)
-    passphrase = _passphrase(passphrase_file, passphrase_fd, new=True)
+    passphrase = read_passphrase(passphrase_file, passphrase_fd, new=True)
     with _busy(f"making a {bits}-bit key"):
         key = generate_key(bits, wanted, entropy=entropy)
     for path in old:
@@ -141,7 +141,7 @@ def check(
         keys.read_public(file)
         verdict = "whole, and a valid public key"
     else:
-        keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
+        keys.read_secret(file, read_passphrase(passphrase_file, passphrase_fd))
         verdict = "whole, opened by this passphrase, and a valid secret key"
     facts = {"file": str(file), "fingerprint": label.fingerprint, "verdict": verdict}
     _print_facts(facts, as_json=as_json)
@@ -164,7 +164,7 @@ def public(
     from sottovoce.keyfiles import keys, storage
 
     storage.check_absent(out)
-    key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
+    key = keys.read_secret(file, read_passphrase(passphrase_file, passphrase_fd))
     keys.write_public(out, key.public)
     facts = {"public": str(out), "fingerprint": key.public.fingerprint}
     _print_facts(facts, as_json=as_json)
@@ -189,14 +189,17 @@ def passphrase(
     from sottovoce.keyfiles import keys
 
     # A wrong passphrase is reported before a new one is asked for.
-    key = keys.read_secret(file, _passphrase(passphrase_file, passphrase_fd))
-    new = _passphrase(new_passphrase_file, new_passphrase_fd, new=True)
+    key = keys.read_secret(file, read_passphrase(passphrase_file, passphrase_fd))
+    new = read_passphrase(new_passphrase_file, new_passphrase_fd, new=True)
     keys.write_secret(file, key, new, entropy=SystemEntropy(), replace=True)
     facts = {"file": str(file), "verdict": "sealed under the new passphrase"}
     _print_facts(facts, as_json=as_json)
 
 
-def _passphrase(file: Path | None, descriptor: int | None, *, new: bool = False) -> "Passphrase":
+def read_passphrase(
+    file: Path | None, descriptor: int | None, *, new: bool = False
+) -> "Passphrase":
+    """The passphrase of a key: from a file, an open descriptor, or as it is typed."""
     from sottovoce.keyfiles.passphrase import Passphrase
 
     if file is not None and descriptor is not None:

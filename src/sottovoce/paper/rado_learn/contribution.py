@@ -20,7 +20,6 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.paillier import (
     Ciphertext,
-    Encrypted,
     Layout,
     Plain,
     PublicKey,
@@ -29,9 +28,10 @@ from sottovoce.paillier import (
     stack,
     total,
 )
-from sottovoce.paper.rado_learn.plan import DescentPlan
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.rado_descent.plan import DescentPlan
+from sottovoce.protocols.rado_descent.steps import EncryptedRados
 
 
 class SealedRados(Message, frozen=True):
@@ -44,14 +44,6 @@ class SealedRados(Message, frozen=True):
     )
     by_rado: Ciphertext
     by_feature: Ciphertext
-
-
-@dataclass(frozen=True)
-class EncryptedRados:
-    """All peers' rados at the evaluator, in both forms."""
-
-    by_rado: Encrypted
-    by_feature: Encrypted
 
 
 @dataclass(frozen=True)

@@ -22,20 +22,20 @@ from typing import Any
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError
 from sottovoce.paillier import Ciphertext, Layout, Plain, PublicKey, SecretKey, Unsent
-from sottovoce.paper.rado_learn import sealed_theta
 from sottovoce.paper.rado_learn.contribution import (
-    EncryptedRados,
     Places,
     SealedRados,
     check,
     seal,
     united,
 )
-from sottovoce.paper.rado_learn.plan import DescentPlan
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, gather, receive, send
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
+from sottovoce.protocols.rado_descent import sealed_theta
+from sottovoce.protocols.rado_descent.plan import DescentPlan
+from sottovoce.protocols.rado_descent.steps import EncryptedRados
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.sealed_model import SealedModel, StudyKey, check_key, closing
 from sottovoce.wire import Codec

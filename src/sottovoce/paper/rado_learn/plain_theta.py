@@ -29,7 +29,6 @@ import numpy as np
 
 from sottovoce.entropy import Entropy
 from sottovoce.paillier import Plain, PublicKey, SecretKey
-from sottovoce.paper.rado_learn.contribution import EncryptedRados
 from sottovoce.paper.rado_learn.learner import (
     DescentTerms,
     check_rados,
@@ -38,12 +37,18 @@ from sottovoce.paper.rado_learn.learner import (
     coordinator,
 )
 from sottovoce.paper.rado_learn.opening import open_sums, opening_rule
-from sottovoce.paper.rado_learn.plan import DescentPlan
-from sottovoce.paper.rado_learn.steps import BY_RADO, exponents_of, first_sums, weigh
-from sottovoce.paper.rado_learn.twin import Wide, accelerated, mean_factor, moved, quotient
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import AnswerRule
+from sottovoce.protocols.rado_descent.plan import DescentPlan
+from sottovoce.protocols.rado_descent.steps import (
+    BY_RADO,
+    EncryptedRados,
+    exponents_of,
+    first_sums,
+    weigh,
+)
+from sottovoce.protocols.rado_descent.twin import Wide, accelerated, mean_factor, moved, quotient
 from sottovoce.protocols.runner import Outcome, converse
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.directions import direction_rule

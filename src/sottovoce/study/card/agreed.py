@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 from sottovoce.study.card.arrangement_lines import arranged_lines
 from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict_lines
-from sottovoce.study.choices import Centre, Contribution, DictionaryKind, Engine, Rare
+from sottovoce.study.choices import Addition, Centre, Contribution, DictionaryKind, Engine, Rare
 from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected
-from sottovoce.study.study import Study
+from sottovoce.study.study import FEWEST_IN_RINGS, Study
 from sottovoce.text.blocks import Blocks
 from sottovoce.wire.printable import markdown
 
@@ -88,9 +88,26 @@ def _learning(study: Study) -> Iterator[str]:
         yield (
             f"- {len(plan.distrusted)} distrusted columns have {plan.epsilon:g} times the penalty."
         )
-    if plan.contribution is Contribution.RADOS:
+    if plan.descends:
+        yield (
+            f"- Learner `{plan.learner}`: gradient descent on {plan.rados} encrypted rados, each a "
+            "sum of some documents of all peers; nobody sees them, nor the model on its way. "
+            "Before every step the evaluator learns one bit, that its numbers are in range; else "
+            "the study stops."
+        )
+    elif plan.contribution is Contribution.RADOS:
         yield (
             f"- Every peer contributes the moments of {plan.rados} sampled rados; nobody sees them."
+        )
+
+
+def _addition(study: Study) -> Iterator[str]:
+    if study.plan.addition is Addition.RING:
+        yield (
+            "- Ciphertexts are added up around two rings of peers (`addition=ring`): who leaves "
+            "once contributions have begun ends the study, and so do fewer than "
+            f"{FEWEST_IN_RINGS} peers. All neighbours that a peer has on both rings together "
+            "could learn its encrypted part, which none of them can decrypt."
         )
 
 
@@ -163,6 +180,7 @@ def _deletion(study: Study) -> Iterator[str]:
 AGREED: tuple[Callable[[Study], Iterator[str]], ...] = (
     _grounds,
     _learning,
+    _addition,
     _guards,
     _queries,
     _evaluation,

@@ -34,11 +34,11 @@ from sottovoce.protocols.shares import (
     verdict,
 )
 from sottovoce.protocols.two_party import comparison as two_party_comparison
-from sottovoce.protocols.two_party import directions, matrices, own_masks
+from sottovoce.protocols.two_party import directions, lines, matrices, own_masks
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Weights
-from sottovoce.study.choices import Contribution, Engine, Verdict
+from sottovoce.study.choices import Addition, Contribution, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,
@@ -56,21 +56,23 @@ from sottovoce.study.stages import (
     agreement,
     blocks,
     contributions,
-    encrypted_training,
-    intermediary,
     joint_mean,
     kept_buckets,
     listing,
-    outsourced,
     penalty_choice,
     preparation,
     quorum_contributions,
     quorum_training,
     solving,
-    uploads,
 )
 from sottovoce.study.stages import quorum_sums as study_sums
 from sottovoce.study.stages.centring import is_corrected
+from sottovoce.study.stages.encrypted import (
+    encrypted_training,
+    intermediary,
+    outsourced,
+    uploads,
+)
 from sottovoce.study.study import Study
 from sottovoce.wire.tags import kebab
 
@@ -130,6 +132,7 @@ def _stages(study: Study) -> Iterator[Stage]:
     if study.outsourced:
         yield "contributions", (intermediary, uploads)
         yield "sealed solve", (matrices, directions, two_party_truncation)
+        yield "sealed solve", _descending(study)
         yield "sealed solve", (two_party_products, two_party_comparison, messages)
         yield "encrypted model", (outsourced,)
         return
@@ -175,9 +178,15 @@ def _shared_solve(study: Study) -> Iterator[Stage]:
 def _encrypted_solve(study: Study) -> Iterator[Stage]:
     if study.roster.having(Role.INTERMEDIARY):
         yield "contributions", (intermediary, uploads)
-    yield "sealed solve", (encrypted_training, matrices, own_masks, two_party_truncation)
+    solve_masks = (directions,) if study.plan.descends else (own_masks,)
+    yield "sealed solve", (encrypted_training, matrices, *solve_masks, two_party_truncation)
+    yield "sealed solve", _descending(study)
     yield "sealed solve", (two_party_products, two_party_comparison, messages)
     yield "encrypted model", (model,)
+
+
+def _descending(study: Study) -> tuple[ModuleType, ...]:
+    return (lines,) if study.plan.descends else ()
 
 
 def _mean(study: Study) -> tuple[ModuleType, ...]:
@@ -263,6 +272,10 @@ def _multiplies_sealed(study: Study) -> bool:
     return study.multiplies_sealed
 
 
+def _adds_around_rings(study: Study) -> bool:
+    return study.plan.addition is Addition.RING
+
+
 def _chooses_among_several(study: Study) -> bool:
     labels = study.plan.labels
     return labels.exclusive and len(labels.names) > 2
@@ -279,8 +292,8 @@ def _tournament(study: Study) -> bool:
 
 # Kinds whose module also serves studies that do not send them, and in which studies they are sent.
 _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
-    blind_sums.RingHop: _never,
-    blind_sums.RingTotal: _never,
+    blind_sums.RingHop: _adds_around_rings,
+    blind_sums.RingTotal: _adds_around_rings,
     holders.MaskedShare: _never,
     quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
     quorum_queries.LabelsReady: lambda study: study.fast_labels,
@@ -299,7 +312,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     shared_queries.HandedScores: lambda study: study.deals_itself,
     verdict.VerdictTold: lambda study: study.on_shares,
     encrypted_training.CoveredModel: _opens(Opens.WEIGHTS),
-    matrices.FixedFactor: _multiplies_sealed,
+    matrices.FixedFactor: lambda study: _multiplies_sealed(study) or study.plan.descends,
     matrices.MaskedRows: _multiplies_sealed,
     matrices.RowProducts: _multiplies_sealed,
     two_party_products.MaskedFactors: _never,

@@ -21,10 +21,11 @@ from sottovoce.study.stages.agreement import Consent, SignedConsent
 from sottovoce.study.stages.blocks import CountsDigest, CountsKey
 from sottovoce.study.stages.centring import END_PARTS, is_corrected
 from sottovoce.study.stages.contributions import ShareSeed
-from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+from sottovoce.study.stages.encrypted.encrypted_numbers import LearnerNumbers, numbers_of
+from sottovoce.study.stages.encrypted.uploads import SealedRows
 from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
 from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, claims_of, counts_layout
-from sottovoce.study.stages.uploads import SealedRows
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.wire.tags import kebab
@@ -209,8 +210,11 @@ def _contributions(study: Study) -> Iterator[Size]:
 def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
     """A peer's rows on their way to its intermediary, where it has one."""
     numbers = _numbers(study)
-    packed = numbers.solve.slots(study.plan.key_bits - 1).plaintexts_for(width)
-    size = ASSUMED_DOCUMENTS * (width + classes * packed) * study.plan.key_bits // 4
+    values = classes * width
+    if not isinstance(numbers, DescentNumbers):
+        packed = numbers.solve.slots(study.plan.key_bits - 1).plaintexts_for(width)
+        values = width + classes * packed
+    size = ASSUMED_DOCUMENTS * values * study.plan.key_bits // 4
     kind = kebab(SealedRows.__name__)
     return Size(stage, kind, "intermediary", 1, size, exact=False, holds=ROWS)
 
@@ -235,17 +239,20 @@ def _small(stage: str, sums: int) -> Iterator[Size]:
 def _encrypted(study: Study, width: int, classes: int) -> int:
     """Bytes of the ciphertexts that hold one peer's moments."""
     plan, numbers = study.plan, _numbers(study)
+    if isinstance(numbers, DescentNumbers):
+        forms = numbers.forms(plan.key_bits - 1)
+        return sum(layout.ciphertexts for layout, _ in forms) * plan.key_bits // 4
     slots = numbers.solve.slots(plan.key_bits - 1)
     packed = slots.plaintexts_for(width)
     matrix = plan.blocks * width or width * packed
     return (matrix + classes * packed) * plan.key_bits // 4
 
 
-def _numbers(study: Study) -> EncryptedNumbers:
+def _numbers(study: Study) -> LearnerNumbers:
     plan, rows = study.plan, ASSUMED_DOCUMENTS
     totals = Totals(rows, (rows,) * len(plan.labels.names), study.roster.peers)
     parts = int(END_PARTS * rows * row_norm(plan) ** 2)
-    return EncryptedNumbers.of(study, Prepared(totals, (4,) * plan.features), parts)
+    return numbers_of(study, Prepared(totals, (4,) * plan.features), parts)
 
 
 def _masking(stage: str, study: Study) -> Iterator[Size]:

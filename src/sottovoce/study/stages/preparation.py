@@ -160,7 +160,7 @@ def prepare_peer(
     totals = Totals.read(study, features.totals, features.peers, sender=study.roster.coordinator)
     if party.policy is not None:
         party.policy.check_totals(study, totals)
-    space = _space(study, _dictionary_of(study, features, totals))
+    space = space_of(study, _dictionary_of(study, features, totals))
     shown = _digest(
         _of_buckets(features.buckets), features.idf_halves, features.totals, features.peers
     )
@@ -176,7 +176,7 @@ def prepare_alone(party: PartyContext, training: Sequence[Document]) -> Prepared
     counts = counts_layout(study).counts(_vector(study, party.name, training, key))
     dictionary = _chosen(study, counts)
     totals = _totals(study, counts, dictionary, (party.name,))
-    return Prepared(totals, dictionary.idf_halves, _space(study, dictionary), key)
+    return Prepared(totals, dictionary.idf_halves, space_of(study, dictionary), key)
 
 
 def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
@@ -207,7 +207,7 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
     for name in [study.roster.evaluator] if study.roster.helped else holders:
         yield Send(name, PublishedWeights(halves, words, totals.peers, halves_and_buckets))
     shown = _digest(halves_and_buckets, halves, words, totals.peers)
-    space = _space(study, dictionary)
+    space = space_of(study, dictionary)
     return Prepared(totals, dictionary.idf_halves, space, shown=shown)
 
 
@@ -408,7 +408,8 @@ def _halves_of(study: Study, words: wire.Words, totals: Totals) -> tuple[int, ..
     return tuple(int(half) for half in words.array())
 
 
-def _space(study: Study, dictionary: Dictionary) -> FeatureSpace:
+def space_of(study: Study, dictionary: Dictionary) -> FeatureSpace:
+    """How rows are made with this dictionary."""
     plan = study.plan
     return FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns, plan.beside)
 

@@ -24,7 +24,7 @@ from sottovoce.study.stages.blocks import (
     expand_blocks,
 )
 from sottovoce.study.stages.contributions import collect, contribute, expand
-from sottovoce.study.stages.encrypted_training import (
+from sottovoce.study.stages.encrypted.encrypted_training import (
     answer_encrypted,
     contribute_encrypted,
     cover,

@@ -9,6 +9,11 @@ One step, from θ and the point `ahead` of it, on n rados of d features:
 on ciphertexts and its plaintext twin use the very same numbers. The ranges are
 vouched for, as nobody can see whether they hold: exponents within `bound` of the
 schedule's centre, and a loss between `floor` and `ceiling`.
+
+A `centred` plan vouches for nothing. Exponents are counted from their own mean, which changes
+no pull (a common factor of all weights), so that Σw ≥ n·exp(−bound) by convexity; whether they
+keep to their bound is checked in every step, sealed (range_check.py); and θ goes no further
+than `furthest` times the longest rado, by the schedule alone.
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +22,7 @@ from math import exp, inf
 from sottovoce.errors import InputError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
+from sottovoce.protocols.rado_descent.range_check import RangeCheck
 from sottovoce.protocols.two_party.exponential import ExpPlan
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import Cut
@@ -56,7 +62,10 @@ class Bits:
 
 @dataclass(frozen=True)
 class DescentPlan:
-    """The public numbers of one descent: `features`, `rados`, schedule, penalty γ, ranges."""
+    """The public numbers of one descent: `features`, `rados`, schedule, penalty γ, ranges.
+
+    `centred`: exponents are counted from their mean, and checked.
+    """
 
     features: int
     rados: int
@@ -65,8 +74,14 @@ class DescentPlan:
     ranges: Ranges
     bits: Bits = field(default_factory=Bits)
     masking: Masking = field(default_factory=Masking)
+    centred: bool = False
 
     def __post_init__(self) -> None:
+        if self.centred and (self.rados & (self.rados - 1) or self.schedule.centre):
+            raise InputError(
+                "descent: expected a power of 2 of rados and no other centre where exponents are "
+                f"counted from their mean, found {self.rados} and {self.schedule.centre:g}"
+            )
         if self.features < 1 or self.rados < 1:
             raise InputError(
                 f"descent: expected at least 1 feature and 1 rado, found {self.features} and "
@@ -117,6 +132,18 @@ class DescentPlan:
         return Scale.covering(self.ranges.reach, fraction_bits=self.bits.rado)
 
     @property
+    def centring_bits(self) -> int:
+        """How much finer n·π − Σπ is than π, where exponents are counted from their mean."""
+        return self.rados.bit_length() - 1 if self.centred else 0
+
+    @property
+    def column_scale(self) -> Scale:
+        """Rados by feature, as exponents are made of them."""
+        bits = self.bits.rado + self.centring_bits
+        reach = self.ranges.reach * (2 if self.centred else 1)
+        return Scale.covering(reach, fraction_bits=bits)
+
+    @property
     def theta_scale(self) -> Scale:
         """θ and the point ahead of it, cut."""
         return Scale.covering(self.ranges.theta, fraction_bits=self.bits.theta)
@@ -129,8 +156,20 @@ class DescentPlan:
             bound,
             squarings,
             fraction_bits=squarings + 20,
-            input_bits=self.bits.theta + self.bits.rado,
+            input_bits=self.bits.theta + self.bits.rado + self.centring_bits,
             masking=self.masking,
+        )
+
+    @property
+    def range_check(self) -> RangeCheck:
+        """Exponents before they are checked: no larger than θ and rados are long (`reach`)."""
+        bits = self.exponentials.input_bits
+        longest = 2 * self.ranges.reach * self.ranges.theta
+        return RangeCheck(
+            Scale.covering(longest, fraction_bits=bits),
+            self.rados,
+            round(self.schedule.bound),
+            self.masking,
         )
 
     @property
@@ -189,8 +228,16 @@ class DescentPlan:
     # Slots.
 
     def rado_slots(self, plaintext_bits: int) -> Slots:
-        """For vectors with a value a rado: exponents and weights."""
-        return self.exponentials.slots(plaintext_bits)
+        """For vectors with a value a rado: exponents, their powers, and weights."""
+        if not self.centred:
+            return self.exponentials.slots(plaintext_bits)
+        exponentials = self.exponentials
+        largest = (exponentials.start_scale.bound, exponentials.result_scale.bound)
+        return Slots.fit(
+            max(*largest, self.range_check.largest),
+            plaintext_bits=plaintext_bits,
+            mask_bits=self.masking.kappa,
+        )
 
     def feature_slots(self, plaintext_bits: int) -> Slots:
         """For vectors with a value a feature: sums, pulls and θ."""
@@ -199,3 +246,22 @@ class DescentPlan:
             plaintext_bits=plaintext_bits,
             mask_bits=self.masking.kappa,
         )
+
+
+def furthest(schedule: Schedule, shrink: float) -> float:
+    """How many times the longest pull θ, or the point ahead of it, can be long.
+
+    Both are public linear combinations of pulls, and a pull is a weighted mean of rados.
+    """
+    longest = 0.0
+    for pulled in range(schedule.steps):
+        theta = ahead = 0.0
+        thetas, aheads = [], []
+        for step in range(schedule.steps):
+            following = shrink * ahead + (schedule.rate if step == pulled else 0.0)
+            ahead = following + schedule.momentum(step) * (following - theta)
+            theta = following
+            thetas.append(abs(theta))
+            aheads.append(abs(ahead))
+        longest += max(*thetas, *aheads)
+    return longest

@@ -23,15 +23,14 @@ import numpy as np
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
-from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
+    Ciphertext,
     ForKeyHolder,
     Layout,
-    Plain,
+    PublicKey,
     SecretKey,
     Unsent,
     decrypt_residues,
-    stack,
 )
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
@@ -42,19 +41,17 @@ from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.comparison import sign_rules
-from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
 from sottovoce.protocols.two_party.residual import solve_checked
 from sottovoce.protocols.two_party.solve import SolvePlan, own_stages
-from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
+from sottovoce.protocols.two_party.truncation import truncation_rule
 from sottovoce.rados.moments import Moments
 from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import (
     EncryptedModel,
     PeerModel,
-    model_scale,
     release_share,
     take_model,
 )
@@ -64,14 +61,28 @@ from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.stages.blocks import compare_counts, own_blocks, show_counts
 from sottovoce.study.stages.centring import WHOLE
 from sottovoce.study.stages.contributions import (
+    check_weight,
     drawn_moments,
     end_parts,
 )
-from sottovoce.study.stages.encrypted_numbers import MATRIX_BITS, EncryptedNumbers, Own
-from sottovoce.study.stages.intermediary import answer_intermediaries, through_intermediary
+from sottovoce.study.stages.encrypted.ciphertext_sum import add_ciphertexts, carry_sum, take_sum
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+from sottovoce.study.stages.encrypted.encrypted_numbers import (
+    MATRIX_BITS,
+    EncryptedNumbers,
+    LearnerNumbers,
+    Own,
+    numbers_of,
+)
+from sottovoce.study.stages.encrypted.intermediary import (
+    answer_intermediaries,
+    through_intermediary,
+)
+from sottovoce.study.stages.encrypted.model_folding import CUTS, class_slots, folded, model_of
+from sottovoce.study.stages.encrypted.rado_descent import descent_model, descent_stages
+from sottovoce.study.stages.encrypted.uploads import own_rows
 from sottovoce.study.stages.listing import Lists, completed, own_columns, part_of
 from sottovoce.study.stages.preparation import Prepared
-from sottovoce.study.stages.uploads import own_rows
 from sottovoce.study.study import Study
 from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
@@ -106,12 +117,15 @@ class CoveredModel(Message, frozen=True):
 def _own(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
     """At a peer: what it adds up in the clear, before anything is encrypted."""
     if party.study.plan.arrangement.by_features:
-        mine = own_blocks(party, prepared, training)
-        yield from show_counts(party, mine)
-        return Own(mine.moments, mine.rows)
-    if party.study.roster.intermediary(party.name) is not None:
-        brought = own_rows(party.study, prepared, training)
-        return Own(Moments.of(brought.rows, np.zeros(len(brought.rows))), brought=brought)
+        joint = own_blocks(party, prepared, training)
+        yield from show_counts(party, joint)
+        return Own(joint.moments, joint.rows)
+    helped = party.study.roster.intermediary(party.name) is not None
+    if helped or party.study.plan.descends:
+        mine = own_rows(party.study, prepared, training)
+        moments = Moments.of(mine.rows, np.zeros(len(mine.rows)))
+        check_weight(party.name, moments, prepared.totals)
+        return Own(moments, brought=mine if helped else None, edges=mine.edges)
     return Own(drawn_moments(party, prepared, training))
 
 
@@ -122,6 +136,8 @@ def told_end(study: Study, own: Own) -> int:
     chance of about e^(−t²/8); should it happen, the residual's check stops the study.
     """
     kind = study.plan.contribution
+    if study.plan.descends:
+        kind = Contribution.EXACT
     if own.brought is None or kind is Contribution.EXACT:
         return end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=kind)
     end = end_parts(own.moments, fraction_bits=MATRIX_BITS, contribution=Contribution.EXACT)
@@ -143,20 +159,15 @@ def contribute_encrypted(
     if summed is None:
         return None
     ceiling = yield from receive(study.roster.coordinator, AgreedCeiling)
-    numbers = EncryptedNumbers.of(study, prepared, ceiling.parts)
+    numbers = numbers_of(study, prepared, ceiling.parts)
     if own.brought is None:
-        sealed = numbers.sealed(own, key, entropy=party.entropy)
+        sealed = _sealed(numbers, own, key, entropy=party.entropy)
     else:
         sealed = yield from through_intermediary(
             party, agreement, prepared, own.brought, numbers=numbers, parts=ceiling.parts
         )
-    added = yield from pairwise.peer(
-        numbers.sum_plan(party, key, ceiling.peers),
-        sealed,
-        who=party.member,
-        book=party.book,
-        entropy=party.entropy,
-    )
+    plan = numbers.sum_plan(party, key, ceiling.peers)
+    added = yield from add_ciphertexts(party, plan, sealed)
     if added is None:
         return None
     models = []
@@ -167,6 +178,15 @@ def contribute_encrypted(
         model = EncryptedModel(weights, model.ceiling_parts, model.floor_share)
         models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
     return models, added.peers
+
+
+def _sealed(
+    numbers: LearnerNumbers, own: Own, key: PublicKey, *, entropy: Entropy
+) -> list[Ciphertext]:
+    """At a peer: what it adds to the blind sum."""
+    if isinstance(numbers, DescentNumbers):
+        return numbers.sealed(own.edges, key, seed=entropy.seed(), entropy=entropy)
+    return numbers.sealed(own, key, entropy=entropy)
 
 
 def answer_encrypted(
@@ -181,19 +201,26 @@ def answer_encrypted(
     parts = rounded_up(int(summed.sums[0][0]))
     for name in (*summed.peers, study.roster.evaluator):
         yield Send(name, AgreedCeiling(parts, summed.peers))
-    numbers = EncryptedNumbers.of(study, prepared, parts)
+    numbers = numbers_of(study, prepared, parts)
     yield from answer_intermediaries(party, prepared, key, numbers, summed.peers)
-    added = yield from pairwise.coordinator(
-        numbers.sum_plan(party, key.public, summed.peers), who=party.member, book=party.book
-    )
-    stages = _joining_stages(key, study, entropy=party.entropy)
-    stages += [
-        stage
-        for _ in range(numbers.scores.classes * len(study.plan.alphas))
-        for stage in _stages(key, numbers.solve, entropy=party.entropy)
-    ]
+    added = yield from carry_sum(party, numbers.sum_plan(party, key.public, summed.peers))
+    stages = _learner_stages(key, numbers, entropy=party.entropy)
     yield from serve(AnswerGuard(study.roster.evaluator, stages, codec=study.codec(key.public)))
     return numbers.scores, added.peers
+
+
+def _learner_stages(
+    key: SecretKey, numbers: LearnerNumbers, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
+    """What the key holder answers for all models."""
+    if isinstance(numbers, DescentNumbers):
+        return descent_stages(key, numbers, entropy=entropy, folds=True)
+    stages = _joining_stages(key, numbers.study, entropy=entropy)
+    return stages + [
+        stage
+        for _ in range(numbers.scores.classes * len(numbers.study.plan.alphas))
+        for stage in _stages(key, numbers.solve, entropy=entropy)
+    ]
 
 
 def _joining_stages(
@@ -213,10 +240,10 @@ def open_covered(
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
     covered_model = yield from receive(study.roster.evaluator, CoveredModel)
-    layout = Layout(model.shape, _slots(scores)).cover()
+    layout = Layout(model.shape, class_slots(scores)).cover()
     scale = Scale(model.scale.fraction_bits, key.public.plaintext_bound)
     covered = agreed_from(study.roster.evaluator, covered_model.weights, layout, scale)
-    share = slots_of(decrypt_residues(key, covered), _slots(scores), model.ring)
+    share = slots_of(decrypt_residues(key, covered), class_slots(scores), model.ring)
     yield from release_share(study, peers, share.reshape(model.shape))
 
 
@@ -225,7 +252,7 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[A
     return [
         *own_stages(key, plan, entropy=entropy),
         [
-            truncation_rule(key, budget=3, entropy=entropy),
+            truncation_rule(key, budget=1 + CUTS, entropy=entropy),
             AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
             *sign_rules(key, budget=1, numbers=1, entropy=entropy),
         ],
@@ -247,13 +274,8 @@ def solve_encrypted(
             "expected the upper end that we opened ourselves, found another",
             party=study.roster.coordinator,
         )
-    numbers = EncryptedNumbers.of(study, prepared, ceiling.parts)
-    added = yield from pairwise.evaluator(
-        numbers.sum_plan(party, key, ceiling.peers),
-        who=party.member,
-        book=party.book,
-        entropy=party.entropy,
-    )
+    numbers = numbers_of(study, prepared, ceiling.parts)
+    added = yield from take_sum(party, numbers.sum_plan(party, key, ceiling.peers))
     cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
     models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=party.entropy)))
     for model in models:
@@ -264,9 +286,11 @@ def solve_encrypted(
 
 
 def _models(
-    numbers: EncryptedNumbers, sums: Sequence[Unsent], *, entropy: Entropy
+    numbers: LearnerNumbers, sums: Sequence[Unsent], *, entropy: Entropy
 ) -> Party[list[Unsent]]:
     """A model for every penalty."""
+    if isinstance(numbers, DescentNumbers):
+        return [(yield from descent_model(sums, numbers, entropy=entropy))]
     # A key pair of the evaluator's own, for this one study: see two_party/own_masks.py.
     own = numbers.study.plan.generate(entropy=entropy)
     models = []
@@ -303,22 +327,8 @@ def _model(
         b = vector.within(numbers.vector_scale)
         solved = yield from solve_checked(A, b, plan, entropy=entropy, own=own)
         theta = solved.theta.within(scores.solution)
-        columns.append((yield from _folded(theta, scores, plan.masking, entropy=entropy)))
-    table = stack(columns).T.within(scores.weights)
-    return table.packed(_slots(scores)).within(model_scale(scores))
-
-
-def _folded(
-    theta: Unsent, scores: ScorePlan, masking: Masking, *, entropy: Entropy
-) -> Party[Unsent]:
-    """θ times the public factors, as short as labels allow, one value a ciphertext."""
-    cut = yield from truncate(theta, scores.first_cut, entropy=entropy, masking=masking)
-    factors = Plain(np.array(scores.factors, np.int64), scores.factor_scale)
-    folded = cut * factors
-    bits = theta.key.plaintext_bits
-    slots = Slots.fit(folded.scale.bound, plaintext_bits=bits, mask_bits=masking.kappa + 1)
-    packed = folded.packed(slots)
-    return (yield from truncate(packed, scores.second_cut, entropy=entropy, masking=masking))
+        columns.append((yield from folded(theta, scores, plan.masking, entropy=entropy)))
+    return model_of(columns, scores)
 
 
 def cover(
@@ -328,17 +338,13 @@ def cover(
     study, plan, modulus = party.study, scores.model, model.key.modulus
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
-    slots = _slots(scores)
+    slots = class_slots(scores)
     secrets = [party.entropy.below(modulus) for _ in model.residues]
     masks = [(secret + half_slots(slots)) % modulus for secret in secrets]
     covered = model.cover(masks).for_key_holder(entropy=party.entropy)
     yield Send(study.roster.coordinator, CoveredModel(covered))
     share = plan.ring.reduce(np.negative(slots_of(secrets, slots, plan.ring)))
     yield from release_share(study, peers, share.reshape(plan.shape))
-
-
-def _slots(scores: ScorePlan) -> Slots:
-    return Slots(scores.slots.width, scores.classes)
 
 
 def _ceiling_plan(party: PartyContext) -> Plan:

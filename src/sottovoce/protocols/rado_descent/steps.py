@@ -7,9 +7,9 @@ import numpy as np
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Plain, Unsent
-from sottovoce.paper.rado_learn.plan import DescentPlan
-from sottovoce.paper.rado_learn.twin import centre_units, mean_factor
 from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.rado_descent.plan import DescentPlan
+from sottovoce.protocols.rado_descent.twin import centre_units, mean_factor
 from sottovoce.protocols.two_party.directions import cut_times_fixed
 from sottovoce.protocols.two_party.exponential import exponential
 from sottovoce.protocols.two_party.matrices import FixedOperand
@@ -24,6 +24,18 @@ class WeightedSums:
 
     sums: Unsent
     total: Unsent
+
+
+@dataclass(frozen=True)
+class EncryptedRados:
+    """All peers' rados at the evaluator: a packed row for each rado, and one for each feature.
+
+    Where exponents are counted from their mean, rows by feature are n·π − Σπ, read as n times
+    smaller.
+    """
+
+    by_rado: Encrypted
+    by_feature: Encrypted
 
 
 def exponents_of(product: Encrypted, plan: DescentPlan) -> Unsent:

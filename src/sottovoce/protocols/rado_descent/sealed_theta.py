@@ -5,6 +5,7 @@
                                   ⟨⟨θ⟩⟩ = rate ⊗ ⟨⟨mean of π⟩⟩: no trip
                                   every further step:
                                     ⟨⟨x⟩⟩ = −⟨⟨π·ahead⟩⟩ ◀── S.MatProd: a trip ──▶
+                                    is x in range? ◀── range_check.py, if centred ──▶
                                     ⟨⟨w⟩⟩ = exp(x) ◀── S.Exp: k trips ──▶
                                     ⟨⟨Σwπ⟩⟩, ⟨⟨Σw⟩⟩ ◀── S.MatProd: a trip ──▶
                                     ⟨⟨1/Σw⟩⟩ ◀── S.Div, S.Trunc: a few trips ──▶
@@ -16,9 +17,9 @@ the number of steps (public) and noise within 2^−κ. Assumption: both follow t
 protocol and do not pool what they saw; with the key, the evaluator's ciphertexts are
 the rados and θ.
 
-Whether exponents, θ and the loss keep to the plan's ranges nobody can see either: the
-schedule must be chosen so that they do (on public data, or with margins), and beyond
-them the result is wrong.
+A plan that is not `centred` is for public data: whether exponents, θ and the loss keep to its
+ranges nobody can see, and beyond them the result is wrong and the masks no longer hide. In a
+centred plan the evaluator learns, before every exponential, that exponents are in range.
 """
 
 from dataclasses import dataclass
@@ -27,18 +28,19 @@ from typing import Any
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Layout, SecretKey, Unsent
-from sottovoce.paper.rado_learn.contribution import EncryptedRados
-from sottovoce.paper.rado_learn.plan import COEFFICIENT_BITS, DescentPlan
-from sottovoce.paper.rado_learn.steps import (
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.guard import AnswerRule
+from sottovoce.protocols.rado_descent.plan import COEFFICIENT_BITS, DescentPlan
+from sottovoce.protocols.rado_descent.range_check import LINES, check_range, range_rules
+from sottovoce.protocols.rado_descent.steps import (
     BY_FEATURE,
     BY_RADO,
+    EncryptedRados,
     WeightedSums,
     exponents_of,
     first_pull,
     weigh,
 )
-from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.division import DivPlan, reciprocal
 from sottovoce.protocols.two_party.lines import cut_and_multiply, line_rule
@@ -61,7 +63,7 @@ def descend_sealed(rados: EncryptedRados, plan: DescentPlan, *, entropy: Entropy
     before: Unsent | None = None
     for step in range(1, plan.schedule.steps):
         ahead = _accelerated(theta, before, plan, step - 1)
-        before, theta = theta, (yield from descent.step(ahead, entropy=entropy))
+        before, theta = theta, (yield from descent.step(ahead, step, entropy=entropy))
     return theta
 
 
@@ -73,23 +75,39 @@ class _Descent:
     columns: FixedOperand
     plan: DescentPlan
 
-    def step(self, ahead: Unsent, *, entropy: Entropy) -> Party[Unsent]:
+    def step(self, ahead: Unsent, step: int, *, entropy: Entropy) -> Party[Unsent]:
         """⟨⟨θ⟩⟩ after one more step."""
         plan = self.plan
-        inputs = plan.exponentials.input_scale
-        reach = inputs.plus(
-            Scale.covering(abs(plan.schedule.centre), fraction_bits=inputs.fraction_bits)
-        )
         cut = yield from cut_times_fixed(
-            ahead, self.columns, plan.ahead_cut, product=reach, entropy=entropy
+            ahead, self.columns, plan.ahead_cut, product=self._reach, entropy=entropy
         )
-        exponents = exponents_of(cut.product, plan)
+        exponents = yield from self._exponents(cut.product, step, entropy=entropy)
         weighted = yield from weigh(exponents, self.rows, plan, entropy=entropy)
         pull = yield from _pull(weighted, plan, entropy=entropy)
         shift = plan.pull_bits - plan.bits.theta
         kept = (cut.direction * (plan.shrink << shift)).divided(shift + COEFFICIENT_BITS)
         moved = (pull * plan.rate).divided(COEFFICIENT_BITS)
         return (kept + moved).within(plan.following_scale)
+
+    @property
+    def _reach(self) -> Scale:
+        """How large products of rados and θ can be; vouched for, where they are not checked."""
+        plan, inputs = self.plan, self.plan.exponentials.input_scale
+        if plan.centred:
+            return plan.range_check.exponents
+        centre = Scale.covering(abs(plan.schedule.centre), fraction_bits=inputs.fraction_bits)
+        return inputs.plus(centre)
+
+    def _exponents(self, product: Encrypted, step: int, *, entropy: Entropy) -> Party[Unsent]:
+        plan = self.plan
+        if not plan.centred:
+            return exponents_of(product, plan)
+        within = plan.exponentials.input_scale
+        return (
+            yield from check_range(
+                -product, plan.range_check, within=within, entropy=entropy, step=step
+            )
+        )
 
 
 def _pull(weighted: WeightedSums, plan: DescentPlan, *, entropy: Entropy) -> Party[Unsent]:
@@ -150,16 +168,23 @@ def _accelerated(theta: Unsent, before: Unsent | None, plan: DescentPlan, step: 
     return ahead.divided(COEFFICIENT_BITS).within(plan.ahead_scale)
 
 
-def stages(key: SecretKey, plan: DescentPlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers: the rados once in both forms, then every step after the first."""
+def stages(
+    key: SecretKey, plan: DescentPlan, *, entropy: Entropy, cuts: int = 0
+) -> list[list[AnswerRule[Any]]]:
+    """What a key holder answers: the rados once in both forms, then every step after the first.
+
+    `cuts` are truncations that come after the last step.
+    """
     held = FixedFactors(key, places=2)
     steps = max(1, plan.schedule.steps - 1)
-    lines = plan.schedule.squarings + division_plan(plan).steps + 1
+    lines = plan.schedule.squarings + division_plan(plan).steps + 1 + LINES * plan.centred
+    checks = range_rules(key, budget=steps, entropy=entropy) if plan.centred else []
     return [
         [AnswerRule(FixedFactor, held.keep, 2)],
         [
             direction_rule(held, budget=2 * steps, entropy=entropy),
             line_rule(key, budget=steps * lines, entropy=entropy),
-            truncation_rule(key, budget=steps, entropy=entropy),
+            truncation_rule(key, budget=steps * (1 + plan.centred) + cuts, entropy=entropy),
+            *checks,
         ],
     ]

@@ -5,7 +5,7 @@
       ── SealedRows, in parts ─▶│  uploads.py: ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩     │
       │                         │── masked questions ─────────────▶│
       │                         │◀──────────── encrypted answers ──│
-      │◀── SealedMoments ───────│  forgets signatures and rows
+      │◀── SealedContribution ──│  forgets signatures and rows
       │   masks them, and adds them to the blind sum, as peers without one do
 
 The paper's blue server. Who learns what: the intermediary sees ciphertexts, how many documents
@@ -19,7 +19,8 @@ from typing import ClassVar
 
 from sottovoce import wire
 from sottovoce.errors import MisuseError, ViolationError
-from sottovoce.paillier import Ciphertext, Layout, SecretKey
+from sottovoce.numbers.packing import Slots
+from sottovoce.paillier import Ciphertext, SecretKey, Unsent
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.guard import AnswerGuard, serve
@@ -27,16 +28,24 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.stages.agreement import Agreement
-from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers
-from sottovoce.study.stages.preparation import Prepared
-from sottovoce.study.stages.uploads import (
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+from sottovoce.study.stages.encrypted.encrypted_numbers import (
+    EncryptedNumbers,
+    LearnerNumbers,
+    numbers_of,
+)
+from sottovoce.study.stages.encrypted.rado_descent import built_rados
+from sottovoce.study.stages.encrypted.uploads import (
     OwnRows,
+    SealedRows,
+    TablePlan,
     product_stages,
     sealed_products,
     sealed_second,
     take_rows,
     upload_rows,
 )
+from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals, rounded_up
 
@@ -54,16 +63,15 @@ class TableNumbers(Message, frozen=True):
     rows: int
 
 
-class SealedMoments(Message, frozen=True):
-    """⟨⟨A_p⟩⟩ by packed rows and ⟨⟨b_p⟩⟩ of every class, for the peer that brought the rows."""
+class SealedContribution(Message, frozen=True):
+    """⟨⟨A_p⟩⟩ and ⟨⟨b_p⟩⟩ of every class, or rados, for the peer that brought the rows."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the peer whose moments they are, who cannot decrypt them",
-        reveals="nothing: its own moments, encrypted",
+        reveals="nothing: its own moments or rados, encrypted",
         assuming="sealed against the coordinator, who has the key",
     )
-    second: Ciphertext
-    products: tuple[Ciphertext, ...]
+    parts: tuple[Ciphertext, ...]
 
 
 def through_intermediary(
@@ -72,7 +80,7 @@ def through_intermediary(
     prepared: Prepared,
     mine: OwnRows,
     *,
-    numbers: EncryptedNumbers,
+    numbers: LearnerNumbers,
     parts: int,
 ) -> Party[list[Ciphertext]]:
     """At a peer: its encrypted moments, built by its intermediary."""
@@ -82,22 +90,18 @@ def through_intermediary(
         raise MisuseError(f"{party.name}: expected an intermediary in the roster, found none")
     rows = totals.rows if not study.plan.rados else rounded_up(len(mine.rows))
     yield Send(to, TableNumbers(totals.written, parts, rows))
-    slots = numbers.solve.slots(key.plaintext_bits)
-    table = numbers.table(totals, rows)
-    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=party.entropy)
-    sealed = yield from receive(to, SealedMoments)
-    width = numbers.width
-    second = agreed_from(to, sealed.second, Layout((width, width), slots), numbers.matrix_scale)
-    if len(sealed.products) != numbers.scores.classes:
-        raise ViolationError(
-            f"expected moments of {numbers.scores.classes} classes, found {len(sealed.products)}",
-            party=to,
-        )
-    vectors = [
-        agreed_from(to, product, Layout((width,), slots), numbers.vector_scale)
-        for product in sealed.products
+    bits = key.plaintext_bits
+    table, rows_to_send = numbers.table(totals, rows), numbers.uploaded(mine)
+    slots, entropy = numbers.row_slots(bits), party.entropy
+    yield from upload_rows(rows_to_send, table, to=to, slots=slots, key=key, entropy=entropy)
+    sealed = yield from receive(to, SealedContribution)
+    forms = numbers.forms(bits)
+    if len(sealed.parts) != len(forms):
+        raise ViolationError(f"expected {len(forms)} parts, found {len(sealed.parts)}", party=to)
+    return [
+        agreed_from(to, part, layout, scale)
+        for part, (layout, scale) in zip(sealed.parts, forms, strict=True)
     ]
-    return [second, *vectors]
 
 
 def told_totals(study: Study, told: TableNumbers, sender: str) -> Totals:
@@ -117,32 +121,50 @@ def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]
     table_numbers = yield from receive(peer, TableNumbers)
     totals = told_totals(study, table_numbers, peer)
     halves = (4,) * (study.plan.features - totals.absent)  # idf counts in scores alone
-    numbers = EncryptedNumbers.of(study, Prepared(totals, halves), table_numbers.ceiling_parts)
-    slots = numbers.solve.slots(key.plaintext_bits)
+    numbers = numbers_of(study, Prepared(totals, halves), table_numbers.ceiling_parts)
+    slots = numbers.row_slots(key.plaintext_bits)
     table = numbers.table(totals, table_numbers.rows)
-    parts = yield from take_rows(peer, table, slots=slots)
-    masking = numbers.solve.masking
-    program = sealed_second(parts, table, slots=slots, masking=masking, entropy=party.entropy)
-    cast = Cast((), study.roster.coordinator, party.name)
-    second = yield from cast.seated(closing(program))
-    # One peer's moments keep the bounds that hold for all of them together.
-    products = tuple(
-        product.within(numbers.vector_scale).fresh(entropy=party.entropy)
-        for product in sealed_products(parts)
+    rows = yield from take_rows(peer, table, slots=slots)
+    if isinstance(numbers, DescentNumbers):
+        built = built_rados(rows, numbers, entropy=party.entropy)
+    else:
+        built = yield from _built_moments(party, rows, table, numbers, slots=slots)
+    # One peer's part keeps the bounds that hold for all of them together.
+    forms = numbers.forms(key.plaintext_bits)
+    parts = (
+        part.within(scale).fresh(entropy=party.entropy)
+        for part, (_, scale) in zip(built, forms, strict=True)
     )
-    fresh = second.within(numbers.matrix_scale).fresh(entropy=party.entropy)
-    yield Send(peer, SealedMoments(fresh, products))
+    yield Send(peer, SealedContribution(tuple(parts)))
+
+
+def _built_moments(
+    party: PartyContext,
+    rows: Sequence[SealedRows],
+    table: TablePlan,
+    numbers: EncryptedNumbers,
+    *,
+    slots: Slots,
+) -> Party[list[Unsent]]:
+    """At an intermediary: moments, with the key holder's answers."""
+    masking = numbers.solve.masking
+    program = sealed_second(rows, table, slots=slots, masking=masking, entropy=party.entropy)
+    cast = Cast((), party.study.roster.coordinator, party.name)
+    second = yield from cast.seated(closing(program))
+    return [second, *sealed_products(rows)]
 
 
 def answer_intermediaries(
     party: PartyContext,
     prepared: Prepared,
     key: SecretKey,
-    numbers: EncryptedNumbers,
+    numbers: LearnerNumbers,
     peers: Sequence[str],
 ) -> Party[None]:
     """At the coordinator: products for every intermediary, one after the other."""
     study = party.study
+    if isinstance(numbers, DescentNumbers):
+        return  # rados are sums, and need no answer
     table = numbers.table(prepared.totals, prepared.totals.rows)
     for name in peers:
         builder = study.roster.intermediary(name)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sottovoce.errors import BoundError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain
-from sottovoce.paper.rado_learn.plan import COEFFICIENT_BITS, DescentPlan
+from sottovoce.protocols.rado_descent.plan import COEFFICIENT_BITS, DescentPlan
+from sottovoce.protocols.rado_descent.range_check import keeps_range
 from sottovoce.protocols.two_party.exponential import plain_exponential
 
 Wide = NDArray[Any]
@@ -37,9 +38,22 @@ def plain_descent(rados: Plain, plan: DescentPlan) -> Plain:
 
 
 def exponents(rows: Wide, ahead: Wide, plan: DescentPlan) -> Plain:
-    """−π·ahead, counted from the schedule's centre; one out of range raises."""
+    """−π·ahead, counted from the schedule's centre or their mean; one out of range raises."""
     scale = plan.exponentials.input_scale
-    return Plain(-(rows @ ahead) - centre_units(plan), scale)
+    if not plan.centred:
+        return Plain(-(rows @ ahead) - centre_units(plan), scale)
+    x = -(columns_of(rows, plan).T @ ahead)
+    check = plan.range_check
+    if not keeps_range(Plain(x, check.exponents), check):
+        raise BoundError(f"rado-descent: expected exponents within ±{check.bound}, found others")
+    return Plain(x, scale)
+
+
+def columns_of(rows: Wide, plan: DescentPlan) -> Wide:
+    """Rados by feature, as exponents are made of them: n·π − Σπ where they are centred."""
+    if not plan.centred:
+        return np.asarray(rows.T)
+    return np.asarray((rows * len(rows) - rows.sum(axis=0)).T)
 
 
 def centre_units(plan: DescentPlan) -> int:

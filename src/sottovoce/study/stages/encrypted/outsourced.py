@@ -23,7 +23,7 @@ decrypt is its own: so the owner is never the evaluator. Assuming that both foll
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
     ForKeyHolder,
-    Layout,
     Plain,
     PublicKey,
     SecretKey,
@@ -45,7 +44,7 @@ from sottovoce.paillier import (
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
-from sottovoce.protocols.guard import AnswerGuard, serve
+from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
@@ -53,12 +52,16 @@ from sottovoce.rados.moments import Moments
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import PeerModel, Trained, model_scale
 from sottovoce.study.stages.agreement import Agreement
-from sottovoce.study.stages.encrypted_numbers import EncryptedNumbers, Own
-from sottovoce.study.stages.encrypted_training import told_end
-from sottovoce.study.stages.intermediary import TableNumbers, told_totals
-from sottovoce.study.stages.preparation import Prepared, prepare_alone
-from sottovoce.study.stages.training import held_back_side, training_side
-from sottovoce.study.stages.uploads import (
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+from sottovoce.study.stages.encrypted.encrypted_numbers import LearnerNumbers, Own, numbers_of
+from sottovoce.study.stages.encrypted.encrypted_training import told_end
+from sottovoce.study.stages.encrypted.intermediary import TableNumbers, told_totals
+from sottovoce.study.stages.encrypted.rado_descent import (
+    built_rados,
+    descend_classes,
+    descent_stages,
+)
+from sottovoce.study.stages.encrypted.uploads import (
     SealedRows,
     TablePlan,
     own_rows,
@@ -68,6 +71,8 @@ from sottovoce.study.stages.uploads import (
     take_rows,
     upload_rows,
 )
+from sottovoce.study.stages.preparation import Prepared, prepare_alone
+from sottovoce.study.stages.training import held_back_side, training_side
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document, digest_of
@@ -148,12 +153,12 @@ def train_owner(
     mine = own_rows(study, prepared, training_side(party, documents))
     own = Own(Moments.of(mine.rows, np.zeros(len(mine.rows))), brought=mine)
     totals, parts = _shown(study, prepared.totals), told_end(study, own)
-    numbers = EncryptedNumbers.of(study, prepared, parts)
+    numbers = numbers_of(study, prepared, parts)
     for name in (roster.coordinator, roster.evaluator):
         yield Send(name, TableNumbers(totals.written, parts, totals.rows))
-    table, slots = numbers.table(totals, totals.rows), _slots(numbers, key)
-    to = roster.evaluator
-    yield from upload_rows(mine, table, to=to, slots=slots, key=key, entropy=party.entropy)
+    table, slots = numbers.table(totals, totals.rows), numbers.row_slots(key.plaintext_bits)
+    to, sent = roster.evaluator, numbers.uploaded(mine)
+    yield from upload_rows(sent, table, to=to, slots=slots, key=key, entropy=party.entropy)
     thetas = _read(party, numbers, (yield from receive(roster.coordinator, OpenedModel)))
     best = _best(party, prepared, held_back_side(party, documents), thetas)
     yield Send(roster.coordinator, OwnersChoice(best))
@@ -168,13 +173,12 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
     table_numbers = yield from receive(owner, TableNumbers)
     totals = told_totals(study, table_numbers, owner)
     prepared = Prepared(totals, _halves(study, totals))
-    numbers = EncryptedNumbers.of(study, prepared, table_numbers.ceiling_parts)
-    stages = product_stages(key, numbers.table(totals, table_numbers.rows), entropy=party.entropy)
-    for _ in range(numbers.scores.classes * len(study.plan.alphas)):
-        stages += checked_stages(key, numbers.solve, entropy=party.entropy)
+    numbers = numbers_of(study, prepared, table_numbers.ceiling_parts)
+    table = numbers.table(totals, table_numbers.rows)
+    stages = _learner_stages(key, numbers, table, entropy=party.entropy)
     yield from serve(AnswerGuard(evaluator, stages, codec=study.codec(key.public)))
     sealed = yield from receive(evaluator, OwnersModel)
-    opened = _opened(party, numbers, sealed, key=key)
+    opened = opened_thetas(numbers, sealed, key=key, sender=evaluator)
     yield Send(owner, OpenedModel(wire.Words.of(np.ascontiguousarray(opened).view(np.uint64))))
     chosen = yield from receive(owner, OwnersChoice)
     if not 0 <= chosen.index < len(study.plan.alphas):
@@ -184,13 +188,21 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
     return Trained(numbers.scores, totals, (owner,), key, alpha=alpha)
 
 
+def _learner_stages(
+    key: SecretKey, numbers: LearnerNumbers, table: TablePlan, *, entropy: Entropy
+) -> list[list[AnswerRule[Any]]]:
+    """What the owner's key answers, for every class and penalty."""
+    if isinstance(numbers, DescentNumbers):
+        return descent_stages(key, numbers, entropy=entropy, folds=False)
+    stages = product_stages(key, table, entropy=entropy)
+    for _ in range(numbers.scores.classes * len(numbers.study.plan.alphas)):
+        stages += checked_stages(key, numbers.solve, entropy=entropy)
+    return stages
+
+
 def _halves(study: Study, totals: Totals) -> tuple[int, ...]:
     """Any: idf counts in scores alone, which nobody but the owner's peer makes."""
     return (4,) * (study.plan.features - totals.absent)
-
-
-def _slots(numbers: EncryptedNumbers, key: PublicKey) -> Slots:
-    return numbers.solve.slots(key.plaintext_bits)
 
 
 def _shown(study: Study, totals: Totals) -> Totals:
@@ -200,28 +212,25 @@ def _shown(study: Study, totals: Totals) -> Totals:
     return replace(totals, by_class=(totals.rows,) * len(totals.by_class))
 
 
-def _opened(
-    party: PartyContext, numbers: EncryptedNumbers, told: OwnersModel, *, key: SecretKey
+def opened_thetas(
+    numbers: LearnerNumbers, told: OwnersModel, *, key: SecretKey, sender: str
 ) -> NDArray[np.float64]:
-    """At the owner: θ in the clear, of every class for every penalty."""
-    scores, evaluator = numbers.scores, party.study.roster.evaluator
-    penalties = len(party.study.plan.alphas)
+    """At who has the key: θ in the clear, of every class for every penalty."""
+    scores = numbers.scores
+    penalties = len(numbers.study.plan.alphas)
     if len(told.thetas) != scores.classes * penalties:
         raise ViolationError(
             f"expected θ of {scores.classes} classes for {penalties} penalties, "
             f"found {len(told.thetas)}",
-            party=evaluator,
+            party=sender,
         )
-    layout = Layout((numbers.width,), _slots(numbers, key.public))
-    found = [
-        agreed_from(evaluator, theta, layout, numbers.solve.direction_scale)
-        for theta in told.thetas
-    ]
+    layout = numbers.theta_layout(key.public.plaintext_bits)
+    found = [agreed_from(sender, theta, layout, numbers.theta_scale) for theta in told.thetas]
     return np.column_stack([decrypt(key, part).floats() for part in found])
 
 
 def _read(
-    party: PartyContext, numbers: EncryptedNumbers, told: OpenedModel
+    party: PartyContext, numbers: LearnerNumbers, told: OpenedModel
 ) -> list[NDArray[np.float64]]:
     """At the owner's peer: θ for every penalty."""
     penalties = len(party.study.plan.alphas)
@@ -260,7 +269,7 @@ def _best(
 def _model(
     party: PartyContext,
     prepared: Prepared,
-    numbers: EncryptedNumbers,
+    numbers: LearnerNumbers,
     theta: NDArray[np.float64],
     *,
     key: PublicKey,
@@ -288,11 +297,9 @@ def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
     table_numbers = yield from receive(owner, TableNumbers)
     totals = told_totals(study, table_numbers, owner)
     prepared = Prepared(totals, _halves(study, totals))
-    numbers = EncryptedNumbers.of(study, prepared, table_numbers.ceiling_parts)
-    table, slots = (
-        numbers.table(totals, table_numbers.rows),
-        _slots(numbers, agreement.paillier_key),
-    )
+    numbers = numbers_of(study, prepared, table_numbers.ceiling_parts)
+    table = numbers.table(totals, table_numbers.rows)
+    slots = numbers.row_slots(agreement.paillier_key.plaintext_bits)
     parts = yield from take_rows(owner, table, slots=slots)
     program = closing(_solved(parts, table, numbers, slots=slots, entropy=party.entropy))
     thetas = yield from Cast((), holder, party.name).seated(program)
@@ -303,12 +310,15 @@ def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
 def _solved(
     parts: Sequence[SealedRows],
     table: TablePlan,
-    numbers: EncryptedNumbers,
+    numbers: LearnerNumbers,
     *,
     slots: Slots,
     entropy: Entropy,
 ) -> Party[list[Unsent]]:
     """⟨⟨θ⟩⟩ of every class for every penalty, with the owner's answers."""
+    if isinstance(numbers, DescentNumbers):
+        rados = built_rados(parts, numbers, entropy=entropy)
+        return (yield from descend_classes(rados, numbers, entropy=entropy))
     plan = numbers.solve
     second = yield from sealed_second(
         parts, table, slots=slots, masking=plan.masking, entropy=entropy

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Layout, Plain, PublicKey, encrypt
 from sottovoce.protocols.blind_sum import CiphertextSpace, SummedVector
 from sottovoce.protocols.blind_sum.plan import Plan
@@ -20,9 +21,10 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.stages.centring import END_PARTS
 from sottovoce.study.stages.contributions import penalties_of
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+from sottovoce.study.stages.encrypted.uploads import OwnRows, TablePlan, root_bits
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.sampling import reach
-from sottovoce.study.stages.uploads import OwnRows, TablePlan, root_bits
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 
@@ -37,11 +39,15 @@ _COLUMN_BITS = 12
 
 @dataclass(frozen=True, repr=False)
 class Own:
-    """What a peer brings: its moments; block columns in partition `features`, rows to send on."""
+    """What a peer brings: its moments; block columns in partition `features`, rows to send on.
+
+    Of `edges` learner `rado-descent` draws rados.
+    """
 
     moments: Moments
     columns: NDArray[np.float64] | None = None
     brought: OwnRows | None = None
+    edges: tuple[NDArray[np.float64], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,40 @@ class EncryptedNumbers:
         ]
         return Plan(party.round("contributions", peers), tuple(parts))
 
+    def uploaded(self, mine: OwnRows) -> OwnRows:
+        """What a peer sends to who builds moments for it: rows, and edges."""
+        return mine
+
+    def row_slots(self, plaintext_bits: int) -> Slots:
+        """For packed rows."""
+        return self.solve.slots(plaintext_bits)
+
+    @property
+    def theta_scale(self) -> Scale:
+        """θ of one class, as the solve leaves it."""
+        return self.solve.direction_scale
+
+    def theta_layout(self, plaintext_bits: int) -> Layout:
+        """How θ of one class is packed."""
+        return Layout((self.width,), self.solve.slots(plaintext_bits))
+
+    def forms(self, plaintext_bits: int) -> tuple[tuple[Layout, Scale], ...]:
+        """How an intermediary writes one peer's moments: A, and one b a class."""
+        slots, width = self.solve.slots(plaintext_bits), self.width
+        vector = (Layout((width,), slots), self.vector_scale)
+        second = (Layout((width, width), slots), self.matrix_scale)
+        return (second, *(vector for _ in range(self.scores.classes)))
+
     def penalty(self, index: int) -> Plain:
         """λΓ on the grid of A."""
         scale = self.solve.matrix_scale(float(self.penalties.max()))
         return Plain.of(np.diag(self.penalties[index]), scale)
+
+
+LearnerNumbers: TypeAlias = EncryptedNumbers | DescentNumbers
+
+
+def numbers_of(study: Study, prepared: Prepared, parts: int) -> LearnerNumbers:
+    """The numbers of the plan's learner, for an agreed upper end of the spectrum."""
+    kind = DescentNumbers if study.plan.descends else EncryptedNumbers
+    return kind.of(study, prepared, parts)

@@ -1,0 +1,1 @@
+"""Gradient descent on encrypted rados, on a public schedule, seen by nobody."""

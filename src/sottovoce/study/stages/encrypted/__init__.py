@@ -1,0 +1,1 @@
+"""Engine paillier: learners on ciphertexts, and who builds, adds up, or lends its work for them."""

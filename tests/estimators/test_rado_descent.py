@@ -1,0 +1,218 @@
+"""Learner `rado-descent` in a study: a descent on the union's rados, which nobody sees."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.consent import ANYTHING
+from harness.entities import ToySealedClassifier, toy
+from harness.noise import FEWEST, assert_looks_uniform
+from harness.studies import notes
+from harness.views import readable
+from sottovoce.attacks import attack_everything, score
+from sottovoce.datasets import load_ionosphere
+from sottovoce.errors import BoundError, InputError
+from sottovoce.estimators import LocalFederation, TextClassifier
+from sottovoce.paillier import Ciphertext, Plain
+from sottovoce.protocols.rado_descent.twin import plain_descent
+from sottovoce.protocols.view import leaves
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.card.card import StudyCard
+from sottovoce.study.stages.encrypted import descent_numbers
+from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
+
+PEERS = ("alice", "bob", "carol", "dave")
+COLUMNS = (2, 4, 6)
+DESCENT = {
+    "engine": "paillier",
+    "learner": "rado-descent",
+    "contribution": "rados",
+    "rados": 32,
+    "held_out": 0.0,
+    "release": "peers",
+}
+
+
+def rows(count: int = 60, *, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    data = load_ionosphere()
+    X, y = data.train.X[:count][:, COLUMNS], data.train.y[:count]
+    if classes > 2:
+        y = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.6]))
+    return X, y
+
+
+def federation(peers: int = 4, *, classes: int = 2, **settings: Any) -> LocalFederation:
+    X, y = rows(classes=classes)
+    places = np.array_split(np.arange(len(y)), peers)
+    parts = {name: (X[own], y[own]) for name, own in zip(PEERS, places, strict=False)}
+    return LocalFederation(parts, policy=ANYTHING, **settings)
+
+
+class Recorded:
+    """What the peers of one training drew, which in a study nobody sees."""
+
+    def __init__(self) -> None:
+        self.numbers: DescentNumbers | None = None
+        self.parts: list[list[np.ndarray]] = []
+
+    def twin(self) -> np.ndarray:
+        """θ of every class from the union's rados, in the clear, as weights of rows."""
+        assert self.numbers is not None
+        plan, found = self.numbers.descent, []
+        for number in range(len(self.parts[0])):
+            on_grid = [Plain.of(own[number], plan.rado_scale).integers for own in self.parts]
+            union = Plain(np.sum(on_grid, axis=0), plan.rado_scale)
+            found.append(np.ldexp(plain_descent(union, plan).floats(), -self.numbers.unit_bits))
+        return np.column_stack(found)
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    book, drawn = Recorded(), DescentNumbers.drawn
+
+    def record(self, edges, *, seed):
+        book.numbers = self
+        book.parts.append(drawn(self, edges, seed=seed))
+        return book.parts[-1]
+
+    monkeypatch.setattr(DescentNumbers, "drawn", record)
+    return book
+
+
+@cache
+def fitted(**settings: Any) -> ToySealedClassifier:
+    return toy(**DESCENT, **settings).fit(federation())
+
+
+def weights(model: ToySealedClassifier) -> np.ndarray:
+    released = model.study_.models["alice"].released
+    assert released is not None
+    return released
+
+
+@pytest.mark.parametrize(("addition", "classes"), [("pairwise", 2), ("ring", 3)])
+def test_it_is_the_descent_on_the_rados_of_the_union(recorded, addition, classes) -> None:
+    model = toy(**DESCENT, addition=addition).fit(federation(classes=classes))
+    assert len(recorded.parts) == len(PEERS)
+    factors = model.study_.models["alice"].space.factors[:, np.newaxis]
+    twin = factors * recorded.twin()
+    assert weights(model).shape == (5, 1 if classes == 2 else classes)
+    assert np.abs(weights(model) - twin).max() < 1e-3 * np.abs(twin).max()
+    X, y = rows(classes=classes)
+    assert model.score(X, y.tolist()) > 0.7
+
+
+def test_texts() -> None:
+    documents = notes(90)
+    settings = {**DESCENT, "key_bits": 768, "rados": 64, "release": "sealed", "min_documents": 1}
+    model, other = (
+        ToyText(features=8, query_budget=2000, **(settings | more)).fit(
+            LocalFederation(documents, policy=ANYTHING)
+        )
+        for more in ({}, {"learner": "closed-form", "contribution": "exact", "rados": 0})
+    )
+    asked = [document.text for document in documents["north"]]
+    labels = [document.label for document in documents["north"]]
+    right, usual = (one.score(asked, labels, peer="north") for one in (model, other))
+    assert right > usual - 0.1
+
+
+class ToyText(TextClassifier):
+    """With keys that anybody can break, for tests."""
+
+    _plan_type = InsecureToyPlan
+
+
+def test_an_intermediary_builds_rados_without_a_question() -> None:
+    model = toy(**DESCENT).fit(federation(intermediaries={"alice": "cloud", "bob": "cloud"}))
+    X, y = rows()
+    assert model.score(X, y.tolist()) > 0.7
+    view = model.study_.views["intermediary-bob"]
+    kinds = {type(item.message).__name__ for item in view.received}
+    assert not kinds & {"RowProducts", "Step", "LineProducts"}
+    residues = [
+        int(residue) & 0xFFFFFFFF
+        for item in view.received
+        for leaf in leaves(item.message)
+        if isinstance(leaf, Ciphertext)
+        for residue in leaf.residues
+    ]
+    assert len(residues) >= FEWEST
+    assert_looks_uniform(residues, 1 << 32)
+
+
+def test_a_lone_owner_lends_the_descent() -> None:
+    X, y = rows()
+    chosen = {**DESCENT, "release": "sealed"}
+    model = toy(**chosen).fit(LocalFederation({"alice": (X, y)}, outsourced_to="cloud"))
+    assert model.score(X, y.tolist()) > 0.7
+
+
+def test_attacks_find_nothing_in_any_view() -> None:
+    outcome = fitted(query_budget=9000).study_
+    X, y = rows()
+    key = outcome.trained.key
+    for name, view in outcome.views.items():
+        held = key if name == "coordinator" else None
+        seen = list(readable(view, key=held, modulus=key.public.modulus))
+        report = attack_everything(seen, modulus=key.public.modulus)
+        assert score(report.documents, np.rint(64 * X), y).matched == 0, name
+
+
+def test_every_message_stands_on_the_card() -> None:
+    outcome = fitted(query_budget=9000).study_
+    assert set(outcome.traffic.kinds) <= {line.name for line in StudyCard(outcome.study).lines}
+
+
+def test_the_card_says_what_is_learnt_and_what_is_told() -> None:
+    page = StudyCard(fitted(query_budget=9000).study_.study).markdown()
+    assert "gradient descent on 32 encrypted rados" in page
+    assert "one bit, that its numbers are in range" in page
+    assert "`masked-lines`" in page
+
+
+def test_a_descent_that_leaves_its_range_stops_by_name(monkeypatch) -> None:
+    """Even where one column is the label it keeps to its own, so this test takes a smaller one."""
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1, 1], 240)
+    X = np.column_stack([y, rng.uniform(-1, 1, (240, 2))])
+    parts = {name: (X[k::4], y[k::4]) for k, name in enumerate(PEERS)}
+    model = toy(**DESCENT).fit(LocalFederation(parts, policy=ANYTHING))
+    assert model.score(X, y.tolist()) == 1.0
+    monkeypatch.setattr(descent_numbers, "BOUND", 2.0)
+    with pytest.raises(BoundError, match="too easy to tell apart"):
+        toy(**DESCENT).fit(LocalFederation(parts, policy=ANYTHING))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"contribution": "exact", "rados": 0}, "contribution 'rados', found exact"),
+        ({"rados": 100}, "32, 64, 128, 256, 512, 1024 rados, found 100"),
+        ({"rados": 2048}, "rados, found 2048"),
+        ({"engine": "shares"}, "engine paillier, found shares"),
+        ({"alpha": (0.5, 1.0)}, "one penalty"),
+    ],
+)
+def test_a_descent_outside_its_range_is_refused_by_name(settings, named) -> None:
+    with pytest.raises(InputError, match="learner rado-descent needs") as error:
+        toy(**(DESCENT | settings)).fit(federation())
+    assert named in str(error.value)
+    assert error.value.hints
+
+
+def test_too_many_columns_for_a_descent_are_refused_by_name() -> None:
+    X = np.zeros((40, 130))
+    y = np.tile([-1, 1], 20)
+    parts = {name: (X[10 * k :][:10], y[10 * k :][:10]) for k, name in enumerate(PEERS)}
+    with pytest.raises(InputError, match="at most 128 columns, found 132"):
+        toy(**DESCENT).fit(LocalFederation(parts, policy=ANYTHING))
+
+
+def test_rings_need_four_peers_and_ciphertexts() -> None:
+    with pytest.raises(InputError, match=r"addition ring needs at least 4 peers.*found 3"):
+        toy(**DESCENT, addition="ring").fit(federation(3))
+    with pytest.raises(InputError, match=r"addition ring is for ciphertexts.*found engine shares"):
+        toy(engine="shares", addition="ring").fit(federation())
