@@ -14,9 +14,10 @@ from harness.entropy import SeededEntropy
 from harness.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
-from sottovoce.errors import AbsenceError, InputError, MisuseError
+from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.numbers.ring import from_ring
+from sottovoce.protocols.quorum.plan import PART_DISTANCE, hiding_for
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import DealtSeed
@@ -27,6 +28,8 @@ from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Engine, Verdict
 from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.quorum_model import QuorumModel
+from sottovoce.study.queries.quorum_queries import label_openings
+from sottovoce.study.queries.quorum_roc import MOST_TALLIES, _Tally, check_rows, tally_openings
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared
@@ -319,6 +322,38 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     for organisation in (*outcome.models, "coordinator"):
         page = StudyCard(outcome.study, organisation=organisation).first_page()
         assert len(page.splitlines()) <= 60
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"alpha": (0.5, 1.0, 2.0)}, {"query_budget": 10**6, "evaluations": 50}]
+)
+def test_masks_of_a_study_are_made_for_all_that_it_may_open(settings: dict[str, Any]) -> None:
+    study, _ = study_of(plan_of(**settings), sites=5)
+    plan, peers = study.plan, len(study.roster.peers)
+    # Every row that peers may ask about, at every level of a search, and as often as it is tried.
+    counted = plan.evaluations * plan.budget * peers * len(plan.thresholds).bit_length()
+    assert tally_openings(study) >= MOST_TALLIES * counted
+    assert label_openings(study) >= plan.budget * peers * (1 + plan.evaluations)
+    parts = [tally_openings(study), label_openings(study)]
+    assert all(count * 2.0 ** (1 - hiding_for(count)) <= PART_DISTANCE for count in parts)
+    # A solve for each penalty, the checks of contributions, labels, and ROCs.
+    assert study.quorum_distance == (len(plan.alphas) + 3) * PART_DISTANCE <= 2.0**-40
+
+
+def test_an_evaluation_that_comes_to_nothing_is_not_begun_for_ever() -> None:
+    outcome = plain()
+    party = outcome.parties["coordinator"]
+    late = replace(party, attempt=replace(party.attempt, number=MOST_TALLIES + 1))
+    rows = dict.fromkeys(outcome.models, 32)
+    with pytest.raises(MisuseError, match="expected at most 64 attempts, found number 65"):
+        _Tally.of(late, outcome.trained.scores, rows, 0)
+
+
+@pytest.mark.parametrize("rows", [0, 31, 33, 544])
+def test_held_out_rows_that_no_evaluation_has_are_refused_by_name(rows: int) -> None:
+    with pytest.raises(ViolationError, match="held-out rows, padded to 32, found") as caught:
+        check_rows(plain().study, "north", rows)
+    assert caught.value.party == "north"
 
 
 def test_too_many_penalties_would_open_too_much() -> None:

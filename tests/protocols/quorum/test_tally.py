@@ -18,7 +18,7 @@ from sottovoce.errors import BoundError, InputError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Message
-from sottovoce.protocols.quorum import tally
+from sottovoce.protocols.quorum import bits, tally
 from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
@@ -201,6 +201,30 @@ def test_totals_of_one_row_do_not_tell_its_owner_and_the_opener_the_comparison(
     assert not bits_read(mine.run(), mine, marks)
     monkeypatch.setattr(tally, "renewed", same)
     assert bits_read(mine.run(), mine, marks)
+
+
+def public_bits(outcome: Outcome, mine: Count) -> list[int]:
+    """What the coordinator opens of every step of the search, from all shares that it is sent."""
+    sent: dict[str, list[np.ndarray]] = {}
+    for item in outcome.views[OPENER].received:
+        if isinstance(item.message, FlippedBit):
+            sent.setdefault(item.sender, []).append(item.message.share.planes())
+    flat = {name: np.concatenate(parts, axis=1) for name, parts in sent.items()}
+    return guessed(flat, mine.quorum.members, mine.quorum)[0].tolist()
+
+
+def test_the_coordinator_reads_no_step_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All scores are above all thresholds: without coins it would read just that."""
+    rows, truth = {"a": np.ones((150, 2), np.int64)}, {"a": np.ones((150, 1), np.bool_)}
+    mine = Count(quorum_of(3, 1), rows, truth, np.full((2, 1), 500), factors=(-2, 0, 2))
+    flipped = public_bits(mine.run(), mine)
+    assert len(flipped) == 300  # two steps a row
+    assert set(flipped) == {0, 1}
+    assert 110 < sum(flipped) < 190
+    # Nor does a step tell the next: they agree as often as not.
+    assert 45 < sum(a == b for a, b in zip(flipped[:150], flipped[150:], strict=True)) < 105
+    monkeypatch.setattr(bits, "random_bits", lambda _entropy, shape: np.zeros(shape, np.uint32))
+    assert public_bits(mine.run(), mine) == [1] * 300
 
 
 @pytest.mark.parametrize("kind", [MaskedScore, MaskedProduct, FlippedBit, TallyShare])
