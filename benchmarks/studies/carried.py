@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from sottovoce.study.rehearsal import check_documents
+from sottovoce.study.rehearsal import refuse_unfit
 from sottovoce.transport.mailbox_tables import MailboxTables
 from sottovoce.transport.request_handlers import RequestHandlers
 
@@ -20,7 +20,7 @@ class Carried:
     letters: int = 0
     bytes: int = 0
     rehearsal: float = 0.0
-    """CPU seconds in which sites counted their documents before they took a seat."""
+    """CPU seconds in which sites looked through their documents before they took a seat."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def counted() -> Iterator[Carried]:
     answered, insert, check = (
         RequestHandlers._answered,  # noqa: SLF001 - nowhere else are they counted
         MailboxTables._insert,  # noqa: SLF001 - nor are letters
-        check_documents,
+        refuse_unfit,
     )
 
     async def count_request(self: RequestHandlers, *asked: Any) -> Any:
@@ -52,6 +52,6 @@ def counted() -> Iterator[Carried]:
     with (
         patch.object(RequestHandlers, "_answered", count_request),
         patch.object(MailboxTables, "_insert", count_letter),
-        patch("sottovoce.node.site.site_context.check_documents", time_check),
+        patch("sottovoce.node.site.site_context.refuse_unfit", time_check),
     ):
         yield carried

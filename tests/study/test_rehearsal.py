@@ -8,10 +8,11 @@ from harness.studies import notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan, Study
-from sottovoce.study.rehearsal import check_documents
+from sottovoce.study.rehearsal import check_documents, refuse_unfit
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
+from sottovoce.text.tokens import WordTokenizer
 
 PLAN = InsecureToyPlan(
     "page", Labels(("routine", "urgent")), features=8, key_bits=768, bucket_bits=10
@@ -64,9 +65,30 @@ def test_documents_of_two_classes_pass() -> None:
 def test_what_would_end_the_study_is_refused_with_the_fix(
     documents: list[Document], says: str, fix: str
 ) -> None:
-    with pytest.raises(InputError, match=says) as refused:
-        check_documents(study(held_out=0.0) if len(documents) < 9 else study(), "north", documents)
-    assert any(fix in hint for hint in refused.value.hints)
+    here = study(held_out=0.0) if len(documents) < 9 else study()
+    for check in (check_documents, refuse_unfit):
+        with pytest.raises(InputError, match=says) as refused:
+            check(here, "north", documents)
+        assert any(fix in hint for hint in refused.value.hints)
+
+
+def test_the_short_check_reads_every_label_and_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [Document(f"the same words {n}", ("routine", "urgent")[n % 2]) for n in range(300)]
+    here, read = study(held_out=0.0), []
+    split = WordTokenizer.pieces
+
+    def pieces(self: WordTokenizer, text: str) -> list[str]:
+        read.append(text)
+        return split(self, text)
+
+    monkeypatch.setattr(WordTokenizer, "pieces", pieces)
+    refuse_unfit(here, "north", many)
+    assert len(read) < 100
+    with pytest.raises(InputError, match="north: ") as short:
+        refuse_unfit(here, "north", [*many, Document("the same words", "unheard of")])
+    with pytest.raises(InputError) as whole:
+        check_documents(here, "north", [*many, Document("the same words", "unheard of")])
+    assert str(short.value) == str(whole.value)
 
 
 def test_a_class_that_only_others_have_is_no_mistake() -> None:

@@ -7,6 +7,7 @@ the seat would be spent, and the others would have waited.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -15,12 +16,17 @@ from sottovoce.study.choices import DictionaryKind, Rare
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.rare_classes import rare_classes, without_rare
 from sottovoce.study.stages.holdings import EntityTable
-from sottovoce.study.stages.preparation import own_counts
+from sottovoce.study.stages.preparation import check_classes, naming, own_counts
 from sottovoce.study.study import Study
 from sottovoce.text.counts import Counts
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.passes import count, count_classes
+from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side
+
+# In so many documents of text some word is in enough of them; where it is not, all are read.
+_FIRST = 64
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,31 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
 
     The words are hashed under no key here, and nothing but two numbers is kept.
     """
+    training, rare = _to_train_with(study, name, documents)
+    counts = own_counts(study, name, training, PUBLIC)
+    _check_minimum(study, name, counts)
+    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare)
+
+
+def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:
+    """Refuse what `check_documents` refuses; words are read only until enough documents share one.
+
+    The labels of all documents are read. For who is about to read all words for the study itself.
+    """
+    training, _ = _to_train_with(study, name, documents)
+    if study.plan.level is Level.DOCUMENT and _has_features(study, training):
+        with naming(name):
+            counts = count_classes(training, study.plan.labelled)
+        check_classes(study, name, counts)
+    else:
+        counts = own_counts(study, name, training, PUBLIC)
+    _check_minimum(study, name, counts)
+
+
+def _to_train_with(
+    study: Study, name: str, documents: Sequence[Document]
+) -> tuple[Sequence[Document], Mapping[str, int]]:
+    """What a peer learns from, if that is enough, and the classes of which it has too few."""
     plan = study.plan
     training = plan.split.part(documents, Side.TRAIN)
     rare = rare_classes(plan, training)
@@ -67,9 +98,16 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
         )
     if name in plan.arrangement.answerers:
         EntityTable.of(name, documents)
-    counts = own_counts(study, name, training, PUBLIC)
-    _check_minimum(study, name, counts)
-    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare)
+    return training, rare
+
+
+def _has_features(study: Study, training: Sequence[Document]) -> bool:
+    """Whether the first documents alone have a feature in enough of them: then all have one."""
+    try:
+        counts = count(list(islice(training, _FIRST)), study.plan.count_plan, key=PUBLIC)
+    except InputError:
+        return False
+    return bool(counts.total.any())
 
 
 def _check_minimum(study: Study, name: str, counts: Counts) -> None:

@@ -13,7 +13,7 @@ from sottovoce.node.events import OnEvent, RosterKnown
 from sottovoce.node.phone_words import in_words
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.policy import Policy
-from sottovoce.study.rehearsal import check_documents
+from sottovoce.study.rehearsal import refuse_unfit
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
@@ -73,7 +73,7 @@ class SiteContext:
         peers = {seat.name for seat in self._description.seats if seat.role is Role.PEER}
         for peer in peers & set(self.publics) if self._source is not None else ():
             study, documents = self._description.rehearsed(), await self.documents()
-            await asyncio.to_thread(check_documents, study, peer, documents)
+            await asyncio.to_thread(refuse_unfit, study, peer, documents)
 
     async def documents(self) -> Sequence[Document]:
         """The peer's documents, read in a thread on first use."""

@@ -18,7 +18,8 @@ A coordinator that published different things to different peers could tell thei
 apart; so the keys and masks of the training depend on a digest of what each was shown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -337,13 +338,9 @@ def own_counts(
     memory: PieceMemory | None = None,
 ) -> Counts:
     """The counts of one peer, if they can go into a study at all."""
-    try:
+    with naming(name):
         counts = count(training, study.plan.count_plan, key=key, memory=memory)
-    except InputError as error:
-        # In memory a row is called after its peer, elsewhere after its file.
-        whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
-        raise InputError(f"{whose}{error.message}", hints=error.hints) from error
-    _check_classes(study, name, counts)
+    check_classes(study, name, counts)
     if study.has_counts and not counts.total.any():
         raise InputError(
             f"{name}: no feature occurs in {study.plan.min_documents} of its documents, "
@@ -353,7 +350,19 @@ def own_counts(
     return counts
 
 
-def _check_classes(study: Study, name: str, counts: Counts) -> None:
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Put a peer's name before what is wrong with its documents."""
+    try:
+        yield
+    except InputError as error:
+        # In memory a row is called after its peer, elsewhere after its file.
+        whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
+        raise InputError(f"{whose}{error.message}", hints=error.hints) from error
+
+
+def check_classes(study: Study, name: str, counts: Counts) -> None:
+    """Refuse documents of one class: taking part would tell it."""
     labels = study.plan.labels
     present = [name for name, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
     mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())
