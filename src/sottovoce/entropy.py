@@ -131,11 +131,15 @@ class Expansion(Entropy):
         return "Expansion(<secret>)"
 
 
-def bound(entropy: Entropy, purpose: str, *inputs: bytes) -> Expansion:
+def bound(entropy: Entropy, purpose: str, *inputs: "bytes | memoryview") -> Expansion:
     """A stream of its own for what hides these inputs: with other inputs it is another stream.
 
     So a seed that is used again, in a restored journal or by a caller's own hand, never puts one
     mask over two values.
     """
-    framed = b"".join(len(part).to_bytes(8) + part for part in inputs)
-    return Expansion(entropy.seed(), purpose, hashlib.blake2b(framed, digest_size=32).digest())
+    digest = hashlib.blake2b(digest_size=32)
+    for part in inputs:
+        # A part at a time: moments of thousands of features are not copied for this.
+        digest.update(memoryview(part).nbytes.to_bytes(8))
+        digest.update(part)
+    return Expansion(entropy.seed(), purpose, digest.digest())

@@ -16,6 +16,7 @@ COLUMNS = {
     *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
     *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
     *("peak_mb", "members", "threshold", "labels", "member_ratio", "bytes_per_document"),
+    "sklearn_seconds",
 }
 
 
@@ -28,6 +29,7 @@ def test_a_row_holds_what_a_whole_training_took() -> None:
     assert 0 < row["solve_seconds"] < row["seconds"]
     assert row["handover_seconds"] == 0, "labels are on shares: nothing is handed over"
     assert row["ratio"] == pytest.approx(row["seconds"] / row["plain_seconds"])
+    assert row["sklearn_seconds"] > 0
     assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
     assert row["bytes_sent"] > 65 * 65 * 8
     assert 20 < row["peak_mb"] < 4_000

@@ -39,7 +39,7 @@ from sottovoce.study.queries.entities import (
 )
 from sottovoce.study.queries.remote import RemoteScores
 from sottovoce.study.stages.blocks import BlockNumbers, BlockPlan, deal_blocks
-from sottovoce.study.stages.contributions import ShareSeed, expanded_share, penalties_of
+from sottovoce.study.stages.contributions import ShareSeed, penalties_of, share_stream
 from sottovoce.study.stages.holdings import block_columns, integer_rows
 from sottovoce.study.stages.training import held_back_side, training_side
 from sottovoce.wire import Words
@@ -368,7 +368,7 @@ def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_say
     session = Attempt(Stage.TRAINING, 1, PEERS).session(outcome.study)
     for one in masked:
         for seed in seeds.values():
-            part = one + expanded_share(session, seed, plan)
+            part = one + share_stream(session, seed, plan).words(plan.length)
             assert_looks_uniform(part, what="one peer's part, with both halves")
     card = StudyCard(outcome.study).markdown()
     assert "has that holder's name on it" in card

@@ -11,7 +11,7 @@ from harness.studies import Case
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.paillier import decrypt_residues
 from sottovoce.study.queries.model import ReleasedShare
-from sottovoce.study.stages.contributions import MomentPlan, ShareSeed, expanded_share
+from sottovoce.study.stages.contributions import MomentPlan, ShareSeed, share_stream
 from sottovoce.study.stages.encrypted.encrypted_training import CoveredModel
 from sottovoce.study.stages.preparation import DictionaryKeyBox
 from sottovoce.text.hashing import PUBLIC
@@ -59,7 +59,10 @@ def test_a_seed_gives_other_shares_in_another_attempt(binary: Case) -> None:
     layout = MomentPlan.of(binary.plan, binary.outcome.trained.totals)
     party = binary.outcome.parties["north"]
     seed = bytes(range(32))
-    one, other = (expanded_share(session, seed, layout) for session in (party.session, b"other"))
+    one, other = (
+        share_stream(session, seed, layout).words(layout.length)
+        for session in (party.session, b"other")
+    )
     assert not (one == other).any()
     assert_looks_uniform(one[:20_000])
 

@@ -33,8 +33,8 @@ from sottovoce.study.stages.contributions import (
     collect,
     contribute,
     expand,
-    expanded_share,
     local_moments,
+    share_stream,
 )
 from sottovoce.study.stages.preparation import (
     Prepared,
@@ -271,7 +271,9 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     }
     assert set(seeds) == set(masked) == set(case.study.roster.peers)
     for name in case.study.roster.peers:
-        part = masked[name] + expanded_share(parties[name].session, seeds[name], layout)
+        part = masked[name] + share_stream(parties[name].session, seeds[name], layout).words(
+            layout.length
+        )
         assert_looks_uniform(part, what=f"what both together have of {name}")
         assert_shows_structure(layout.write(moments[name]), what="a part without its masks")
 

@@ -1,6 +1,5 @@
 """What a ledger line says: which message left or came, what was decided; never its content."""
 
-import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -69,7 +68,7 @@ class Entry:
             session=letter.session.hex(),
             number=letter.number,
             bytes=len(letter.body),
-            digest=hashlib.sha256(letter.body).hexdigest(),
+            digest=letter.digest.hex(),
             reveals=disclosed_by(kind).reveals,
         )
 

@@ -13,7 +13,6 @@ the site and bound to its place: a row that was changed, moved, or taken from an
 not open.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +50,8 @@ _VERSION = 2
 _STEP_BITS = 32
 _CODEC = Codec()
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
+# So many bytes of letters that wait are kept in memory, beside the disk.
+_KEPT_BYTES = 2**26
 _CURSOR, _CLOSED, _UNTIDY = "journal/cursor", "journal/closed", "journal/untidy"
 _POSTED = "journal/posted"
 
@@ -66,6 +67,9 @@ class Journal:
         # By position: letters sent since the last commit, and the marks of waiting letters.
         self._sent: dict[int, bytes] = {}
         self._marks: dict[int, bytes] = {}
+        # Letters that this process committed: what leaves next is not read from the disk again.
+        self._kept: dict[int, Outgoing] = {}
+        self._kept_bytes = 0
         self._leaving = 0
         self._arrived: set[int] = set()
         self._database = connect(path)
@@ -199,11 +203,11 @@ class Journal:
             with self._transaction() as run:
                 if step is not None:
                     self._add_step(run, session, step)
-                for letter in letters:
-                    self._add_letter(run, letter)
+                added = [self._add_letter(run, letter) for letter in letters]
                 self._add_notes(run, notes)
                 posted = self._delete_sent(run)
             self._committed(session if step is not None else None, cursor, position)
+            self._keep_in_memory(added)
             self._sent_is_on_disk(posted)
 
     def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
@@ -226,14 +230,27 @@ class Journal:
         head = self._sealed.seal(_CODEC.encode(step.head), "step", *place)
         self._steps.add(run, SealedRow(head, step.body, place), at=number << _STEP_BITS | index)
 
-    def _add_letter(self, run: Any, outgoing: Outgoing) -> None:
+    def _add_letter(self, run: Any, outgoing: Outgoing) -> Outgoing:
         letter = outgoing.letter
         place = (letter.session, letter.recipient.encode(), letter.number.to_bytes(8))
         head = OutHead(
             letter.session, letter.sender, letter.recipient, letter.number, outgoing.kind
         )
         sealed = self._sealed.seal(_CODEC.encode(head), "outbox")
-        self._outbox.add(run, SealedRow(sealed, letter.body, place))
+        position = self._outbox.add(run, SealedRow(sealed, letter.body, place))
+        return Outgoing(letter, outgoing.kind, position)
+
+    def _keep_in_memory(self, added: Sequence[Outgoing]) -> None:
+        """Letters that are on disk now, as long as few wait."""
+        for outgoing in added:
+            size = len(outgoing.letter.body)
+            if self._kept_bytes + size <= _KEPT_BYTES:
+                self._kept[outgoing.position] = outgoing
+                self._kept_bytes += size
+
+    def _let_go(self, position: int) -> None:
+        outgoing = self._kept.pop(position, None)
+        self._kept_bytes -= len(outgoing.letter.body) if outgoing is not None else 0
 
     def _add_notes(self, run: Any, notes: Mapping[str, bytes]) -> None:
         for name, value in notes.items():
@@ -254,6 +271,15 @@ class Journal:
 
     def _outgoing(self, position: int) -> Outgoing | None:
         with self._lock:
+            outgoing = self._kept.get(position) or self._from_disk(position)
+        if outgoing is not None:
+            letter = outgoing.letter
+            place = (letter.session, letter.recipient, letter.number)
+            self._marks[position] = mark_of(*place, letter.digest)
+        return outgoing
+
+    def _from_disk(self, position: int) -> Outgoing | None:
+        with self._lock:
             box = self._outbox.head(position)
             if box is None:
                 return None
@@ -261,8 +287,6 @@ class Journal:
             place = (head.session, head.recipient.encode(), head.number.to_bytes(8))
             body = self._outbox.body(position, place)
         letter = Letter(head.session, head.sender, head.recipient, head.number, body)
-        place = (head.session, head.recipient, head.number)
-        self._marks[position] = mark_of(*place, hashlib.sha256(body).digest())
         return Outgoing(letter, head.kind, position)
 
     def leaving(self, position: int) -> None:
@@ -277,6 +301,7 @@ class Journal:
         """
         with self._lock:
             self._leaving = 0
+            self._let_go(position)
             self._sent[position] = self._marks.pop(position)
 
     def check_past(self, held: HeldLetters) -> None:
@@ -315,6 +340,7 @@ class Journal:
         """Delete these waiting letters, and the sent ones."""
         posted = self._delete_sent(run)
         for position in positions:
+            self._let_go(position)
             self._outbox.delete(run, position, position)
         if self._leaving in positions:
             posted = posted.without(self._leaving, self._marks[self._leaving])

@@ -47,17 +47,18 @@ class SealedTable:
         self._body = f"SELECT pieces, body FROM {table} WHERE id = ?"  # noqa: S608 - as above
         self._more = f"SELECT box FROM {table}_more WHERE owner = ? ORDER BY number"  # noqa: S608 - as above
 
-    def add(self, run: Any, row: SealedRow, *, at: int | None = None) -> None:
-        """A new row, at this number or the next."""
+    def add(self, run: Any, row: SealedRow, *, at: int | None = None) -> int:
+        """A new row, at this number or the next; its number."""
         pieces = pieces_of(row.body)
         count = len(pieces).to_bytes(8)
         boxes = (
             self._sealed.seal(piece, self._table, *row.place, number.to_bytes(8), count)
             for number, piece in enumerate(pieces)
         )
-        owner = run(self._insert, at, row.head, len(pieces), next(boxes)).lastrowid
+        owner: int = run(self._insert, at, row.head, len(pieces), next(boxes)).lastrowid
         for number, box in enumerate(boxes, 1):
             run(self._insert_more, owner, number, box)
+        return owner
 
     def head(self, at: int) -> Any:
         """The sealed head of a row, or None where there is no such row."""

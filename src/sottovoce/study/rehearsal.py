@@ -40,10 +40,10 @@ class Rehearsed:
     def told(self, plan: StudyPlan) -> Iterator[str]:
         """The numbers as sentences."""
         yield f"{self.documents:,} documents to train with"
-        for name, count in self.rare.items():
+        for name, number in self.rare.items():
             becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
             yield (
-                f"class {name!r} {becomes}: {count} of its documents are to train with, and "
+                f"class {name!r} {becomes}: {number} of its documents are to train with, and "
                 f"the minimum is {plan.min_documents}"
             )
         if plan.dictionary is DictionaryKind.JOINT:

@@ -6,7 +6,9 @@ size that says little, under the keys that everybody signed with its consent. Wh
 comes from the coordinator itself travels as it is.
 """
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MalformedError, MisuseError, ViolationError
@@ -25,7 +27,7 @@ _STEPS = 8
 _PLACES = Codec()
 
 
-class Letter(Value, frozen=True):
+class Letter(Value, frozen=True, dict=True):
     """What travels for a packet: between whom, in which session, its number, its bytes.
 
     The body is the packet's own where the coordinator writes or reads it, and a box elsewhere.
@@ -36,6 +38,11 @@ class Letter(Value, frozen=True):
     recipient: str
     number: int
     body: bytes
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the body, taken once: journal, ledger and port all name the letter by it."""
+        return hashlib.sha256(self.body).digest()
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ class CoordinatorLine:
 
     async def _upload(self, letter: Letter) -> int:
         """Announce a letter, then send it in parts, from the offset that the server has."""
-        size, digest = len(letter.body), body_digest(letter.body)
+        size, digest = len(letter.body), letter.digest
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
         if 0 < size <= PART:
             asked = SignedRequest("POST", f"/v1/letters?{query}", digest)
@@ -308,9 +308,10 @@ class CoordinatorLine:
         body = waiting.body
         if len(body) != waiting.size:
             body = await self._download(waiting, what)
-        if body_digest(body) != waiting.digest:
+        letter = Letter(waiting.session, waiting.sender, self.seat, waiting.number, body)
+        if letter.digest != waiting.digest:
             raise MalformedError(f"{what}: its bytes do not match its digest", party=COORDINATOR)
-        return Letter(waiting.session, waiting.sender, self.seat, waiting.number, body)
+        return letter
 
     async def _download(self, waiting: WaitingLetter, what: str) -> bytes:
         buffer = BytesIO()

@@ -94,9 +94,7 @@ class Mailbox:
     async def post(self, letter: Letter) -> int:
         """Store a complete letter; return its position in the mailbox."""
         place = Place(letter.session, letter.sender, letter.recipient, letter.number)
-        return await self.put(
-            LetterSummary(place, len(letter.body), body_digest(letter.body)), letter.body
-        )
+        return await self.put(LetterSummary(place, len(letter.body), letter.digest), letter.body)
 
     async def put(self, letter: LetterSummary, body: bytes) -> int:
         """Store a letter whose digest was already computed."""

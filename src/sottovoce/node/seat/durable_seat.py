@@ -265,8 +265,11 @@ class DurableSeat(Generic[R]):
     def _head(
         self, event: ProgramEvent, party: str, came: "_Came | None", packets: list[Packet]
     ) -> StepHead:
+        # What goes to several is one body: its digest is taken once.
+        bodies = {id(packet.body): packet.body for packet in packets}
+        digests = {place: body_digest(body) for place, body in bodies.items()}
         sent = tuple(
-            Sent(packet.recipient, packet.number, body_digest(packet.body)) for packet in packets
+            Sent(packet.recipient, packet.number, digests[id(packet.body)]) for packet in packets
         )
         failure = type(self.failure).__name__ if self.failure is not None else ""
         number = came.letter.number if came is not None else 0

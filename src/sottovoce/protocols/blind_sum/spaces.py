@@ -50,7 +50,7 @@ class Space(ABC, Generic[V]):
         """The value plus the mask, as it travels; `MismatchError` if the value does not belong."""
 
     @abstractmethod
-    def written(self, value: V) -> bytes:
+    def written(self, value: V) -> bytes | memoryview:
         """The value as bytes: what hides it is drawn for it alone. They never travel."""
 
     @abstractmethod
@@ -83,12 +83,15 @@ class WordMask(Mask):
     def add(self, stream: Entropy, sign: int) -> None:
         """Add or subtract the next words of a stream."""
         flat = self.words.reshape(-1)
+        drawn = np.empty(min(flat.size, _BLOCK), "<u8")
         for start in range(0, flat.size, _BLOCK):
             block = flat[start : start + _BLOCK]
+            part = drawn[: block.size]
+            stream.fill(part)
             if sign > 0:
-                block += stream.words(block.size)
+                block += part
             else:
-                block -= stream.words(block.size)
+                block -= part
 
     def join(self, other: "WordMask") -> None:
         """Add another mask."""
@@ -118,9 +121,9 @@ class WordSpace(Space[NDArray[np.uint64]]):
             )
         return Words.of(value + mask.words)
 
-    def written(self, value: NDArray[np.uint64]) -> bytes:
-        """The words."""
-        return value.tobytes()
+    def written(self, value: NDArray[np.uint64]) -> memoryview:
+        """The words, where they lie."""
+        return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
 
     def check(self, form: Form) -> None:
         """Refuse another shape."""

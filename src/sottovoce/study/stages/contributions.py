@@ -26,6 +26,7 @@ from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.blind_sum.spaces import WordMask
 from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.disclosures import TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
@@ -290,7 +291,7 @@ def send_halves(
     """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
     seed = party.entropy.seed()
     yield Send(party.study.roster.evaluator, ShareSeed(seed))
-    words -= expanded_share(party.session, seed, layout)
+    WordMask(words).add(share_stream(party.session, seed, layout), -1)
     summed = yield from pairwise.peer(
         _blind_plan(party, layout),
         [words, spectrum.words, spectrum.words],
@@ -322,7 +323,7 @@ def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
     )
     words = np.zeros(layout.length, np.uint64)
     for name in summed.peers:
-        words += expanded_share(party.session, seeds[name].seed, layout)
+        WordMask(words).add(share_stream(party.session, seeds[name].seed, layout), 1)
     return Contributed(summed.peers, ToldSpectrum.opened(summed.sums[0].tolist()), words)
 
 
@@ -337,9 +338,9 @@ def _blind_plan(party: PartyContext, layout: Shared) -> Plan:
     return Plan(party.round(_ROUND, party.peers), parts)
 
 
-def expanded_share(session: bytes, seed: bytes, layout: Shared) -> Words:
-    """The evaluator's share of one peer's words in this attempt, which its seed stands for."""
-    return Expansion(seed, f"roles/{layout.purpose}/v1", session).words(layout.length)
+def share_stream(session: bytes, seed: bytes, layout: Shared) -> Expansion:
+    """What the evaluator's share of one peer's words in this attempt is drawn from."""
+    return Expansion(seed, f"roles/{layout.purpose}/v1", session)
 
 
 def told_parts(
