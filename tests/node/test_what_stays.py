@@ -69,11 +69,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
             found.boxes.append(box)
         return box
 
-    def adding(self: Journal, run: Any, one: Outgoing) -> None:
+    def adding(self: Journal, run: Any, one: Outgoing) -> Outgoing:
         # Control letters are of no session that was opened: they say how far a study is.
         public[0] = one.letter.session not in self.sessions()
-        add(self, run, one)
+        added = add(self, run, one)
         public[0] = False
+        return added
 
     def opening(self: Journal, session: bytes, head: bytes) -> Opened:
         opened = new(self, session, head)
