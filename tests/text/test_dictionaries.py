@@ -72,7 +72,7 @@ def test_a_given_dictionary_of_token_features() -> None:
 
 
 def test_an_empty_word_list_is_refused() -> None:
-    with pytest.raises(InputError, match="at least 1 word"):
+    with pytest.raises(InputError, match="it has no word"):
         GivenDictionary(())
 
 

@@ -68,7 +68,7 @@ def test_another_letter_under_a_number_and_one_before_its_turn_are_refused(datab
         await mailbox.post(letter(0))
         with pytest.raises(Refusal, match="already stored with other bytes"):
             await mailbox.post(letter(0, b"other"))
-        with pytest.raises(Refusal, match="expected letter 1 before it"):
+        with pytest.raises(Refusal, match="letter 1 must come before it"):
             await mailbox.post(letter(2))
         await mailbox.post(letter(1))
         return len(await mailbox.letters("bob"))

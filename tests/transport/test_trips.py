@@ -78,7 +78,7 @@ def test_a_letter_before_its_turn_is_refused(tmp_path):
         async with served_mailbox(tmp_path) as served:
             alice = await served.line("alice")
             await served.line("bob")
-            with pytest.raises(CopyError, match="expected letter 0 before it"):
+            with pytest.raises(CopyError, match="letter 0 must come before it"):
                 await alice.post(letter(1))
 
     asyncio.run(story())
