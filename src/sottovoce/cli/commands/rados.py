@@ -23,7 +23,7 @@ Rows = Annotated[
     ),
 ]
 PublicFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="public.key")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a file that is there already.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a file that already exists.")]
 
 
 @app.callback()
