@@ -180,6 +180,8 @@ def test_labels_that_a_member_deals_for_are_those_of_full_strength(sites: int) -
     assert ("These labels are weaker" in text) == (sites == 5)
     named = {line.name for line in StudyCard(fast.study).lines}
     assert set(fast.traffic.kinds) <= named
+    first = " ".join(StudyCard(fast.study, organisation="north").first_page().split())
+    assert ("they could read scores of what is asked" in first) == (sites == 5)
 
 
 def is_verdict(message: Any) -> bool:
@@ -322,6 +324,7 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     for organisation in (*outcome.models, "coordinator"):
         page = StudyCard(outcome.study, organisation=organisation).first_page()
         assert len(page.splitlines()) <= 60
+        assert "and say whose they are" in " ".join(page.split())
 
 
 @pytest.mark.parametrize(

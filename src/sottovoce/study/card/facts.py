@@ -13,6 +13,8 @@ from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
 UNION = "rebuild documents of all peers, word for word, though not say whose they are"
+# Members hold parts of every single contribution, not of the sum alone.
+EACH = "rebuild documents of every peer, word for word, and say whose they are"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def _key_and_numbers(study: Study) -> Holders:
 
 
 def _more_than_may_pool(study: Study) -> Holders:
-    return Holders(study.quorum.members, study.quorum.threshold + 1)
+    return Holders(study.quorum.members, study.quorum.threshold + 1, EACH)
 
 
 # An engine's facts, for the first page. A test looks that every engine has some.
@@ -92,6 +94,9 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
     groups = [
         Pooling(organisations, holders.gives) for organisations in holders.organisations(study)
     ]
+    if study.fast_labels and study.quorum.threshold > 1:
+        gives = "read scores of what is asked, and from many the model"
+        groups.append(Pooling(("any two members that find labels",), gives))
     coordinator = roster.organisation(roster.coordinator)
     for participant in roster.having(Role.INTERMEDIARY):
         peer = roster.organisation(roster.works_for(participant.name))
