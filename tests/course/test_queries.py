@@ -59,7 +59,7 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seat import SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
-from sottovoce.errors import AbsenceError, MisuseError, SottovoceError
+from sottovoce.errors import AbsenceError, SottovoceError, StoppedError
 from sottovoce.protocols.messages import Message
 from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.evaluation import HeldEvaluations
@@ -370,9 +370,9 @@ def test_a_closed_study_ends_a_question_and_an_answer_that_is_there_is_delivered
     for told in (waiting, having):
         told.restarted()
         (end,) = told(MINE)
-        assert isinstance(end.error, MisuseError)
+        assert isinstance(end.error, StoppedError)
         (end,) = told(EvaluationWanted(2000.0))
-        assert isinstance(end.error, MisuseError)
+        assert isinstance(end.error, StoppedError)
 
 
 # Evaluations at the coordinator.

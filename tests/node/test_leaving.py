@@ -11,7 +11,7 @@ from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from sottovoce.course import control
 from sottovoce.course.training_state import Training
-from sottovoce.errors import InputError, MisuseError, StoppedError, WithdrawnError
+from sottovoce.errors import InputError, StoppedError, WithdrawnError
 from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
 from sottovoce.node.api import ConsentQuestion, Joined, Membership
 from sottovoce.node.approval import Request
@@ -300,7 +300,7 @@ def test_a_closed_study_answers_nothing(trained: Network) -> None:
                 study_status(trained.place, trained.study, read=read_toy).phase != "closed"
             ):
                 await asyncio.sleep(0.1)
-            with pytest.raises(MisuseError, match="the study is closed"):
+            with pytest.raises(StoppedError, match="the study is closed"):
                 await trained.classify("valley", trained.documents["valley"][:2])
 
     asyncio.run(closed())

@@ -34,7 +34,7 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskingRecord, OpenQuery, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
-from sottovoce.errors import AbsenceError, MisuseError
+from sottovoce.errors import AbsenceError, MisuseError, StoppedError
 from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.classification import goes_on_without
 from sottovoce.study.study import Study
@@ -105,9 +105,12 @@ def step(state: Asking, happened: object, *, now: float) -> tuple[Asking, tuple[
     return stepped(TABLE, state, happened, now)
 
 
-def closed_error() -> MisuseError:
+def closed_error() -> StoppedError:
     """The error for a query to a closed study."""
-    return MisuseError("the study is closed: its coordinator deleted the key, and answers nothing")
+    return StoppedError(
+        "the study is closed: what labels need was deleted, and none are given any more",
+        party=COORDINATOR,
+    )
 
 
 # A question.
