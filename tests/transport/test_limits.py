@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import AbsenceError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, Limits
+from sottovoce.transport import CoordinatorLine, Limits, Mailbox
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.limits import Buckets
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
@@ -411,5 +412,26 @@ def test_large_answers_count_as_several_requests(tmp_path):
             await bob.fetch()
             with pytest.raises(AbsenceError, match="requests of one seat"):
                 await bob.status()
+
+    asyncio.run(story())
+
+
+def test_a_study_whose_disk_hangs_holds_up_no_other(tmp_path):
+    async def story():
+        async with served_mailbox(tmp_path) as here, Mailbox(tmp_path / "other.db") as other:
+            here.callbacks.mailboxes["study-2"] = other
+            slow = await here.line("alice")
+            await here.line("bob")
+            quick = await here.line("alice", study="study-2")
+            await here.line("bob", study="study-2")
+            disk = threading.Event()
+            hanging = here.mailbox._committer.submit(lambda _: disk.wait())
+            posting = asyncio.create_task(slow.post(letter()))
+            for number in range(5):
+                await asyncio.wait_for(quick.post(letter(number)), 60)
+            assert not posting.done()
+            disk.set()
+            assert await asyncio.wait_for(posting, 60)
+            assert await hanging
 
     asyncio.run(story())
