@@ -31,7 +31,7 @@ EVENTS = [
     events.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
     MOVED,
     events.StageEnded("s-1", "north", "training", 2, 1.25),
-    events.ProgramEnded("s-1", "north", "query"),
+    events.SeatPartEnded("s-1", "north", "query"),
     events.AttemptFailed("s-1", "north", "training", 1, "silence", ("harbour",)),
     events.ModelStored("s-1", "north", Path("model")),
     events.JournalDeleted("s-1", "north"),
@@ -54,7 +54,7 @@ EVENTS = [
 def test_every_event_has_words_or_a_reason_for_none() -> None:
     assert {type(one) for one in EVENTS} == set(get_args(events.Event))
     # The bar, its end, and the words that consent shows.
-    silent = (events.Moved, events.ProgramEnded, events.RosterKnown)
+    silent = (events.Moved, events.SeatPartEnded, events.RosterKnown)
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
     waits = "north: waits for harbour (enrolment) until 1970-01-01 00:01:00 UTC"
@@ -141,7 +141,7 @@ def test_the_bar_of_a_query_ends_with_it() -> None:
     with found:
         found.on_event(events.Moved("s", "member-north", "query", 3, 2_000))
         assert found._tasks
-        found.on_event(events.ProgramEnded("s", "member-north", "query"))
+        found.on_event(events.SeatPartEnded("s", "member-north", "query"))
         assert found._tasks == {}
 
 

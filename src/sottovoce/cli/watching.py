@@ -141,7 +141,7 @@ class Watch:
             case events.StageBegan():
                 self._done(_ENROLMENT)
                 self._bar(event.seat, event.stage)
-            case events.StageEnded() | events.ProgramEnded():
+            case events.StageEnded() | events.SeatPartEnded():
                 self._done((event.seat, event.stage))
             case events.StudyStopped() | events.StudyFinished() | events.SeatWithdrawn():
                 for place in [task for task in self._tasks if task[0] in {event.seat, ""}]:

@@ -35,7 +35,6 @@ __all__ = [
     "ModelStored",
     "Moved",
     "OnEvent",
-    "ProgramEnded",
     "QueryGivenUp",
     "QueryGoesOn",
     "QueryPriced",
@@ -43,6 +42,7 @@ __all__ = [
     "QueryWithoutDealer",
     "Refused",
     "RosterKnown",
+    "SeatPartEnded",
     "SeatWaiting",
     "SeatWithdrawn",
     "StageBegan",
@@ -106,7 +106,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class ProgramEnded:
+class SeatPartEnded:
     """A seat's part in a stage, a query or an evaluation is over, with whatever result."""
 
     study: str
@@ -178,7 +178,7 @@ Event: TypeAlias = (
     | RosterKnown
     | StageBegan
     | Moved
-    | ProgramEnded
+    | SeatPartEnded
     | StageEnded
     | AttemptFailed
     | ModelStored

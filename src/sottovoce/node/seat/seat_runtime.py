@@ -1,8 +1,7 @@
 """The runtime of one seat: takes letters in, runs programs step by step, sends letters out.
 
 Everything that must not be lost is committed to the seat's journal before a letter is acknowledged
-or sent. A repeated letter changes nothing, so a crash costs only time. Program steps run in the
-seat's own thread; the event loop only waits.
+or sent. A repeated letter changes nothing: a crash costs only time. Steps run in the seat's thread.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from sottovoce.errors import (
     SottovoceError,
     ViolationError,
 )
-from sottovoce.node.events import Moved, OnEvent, ProgramEnded, SeatWaiting, unheard
+from sottovoce.node.events import Moved, OnEvent, SeatPartEnded, SeatWaiting, unheard
 from sottovoce.node.seat.deciders import (
     Decider,
     Effect,
@@ -444,7 +443,7 @@ class SeatRuntime:
         if here and running.seat.finished:
             del self.running[running.sitting.session]
             self._over.add(running.sitting.session)
-            self.tell_watcher(ProgramEnded(self.study, self.name, running.stage))
+            self.tell_watcher(SeatPartEnded(self.study, self.name, running.stage))
             self.decider.ended(running)
 
     async def _watch(self) -> None:
