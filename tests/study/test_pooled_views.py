@@ -15,10 +15,12 @@ from sottovoce.attacks import attack_everything, score
 from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
+from sottovoce.protocols.quorum.fast_labels import CoveredScore
 from sottovoce.protocols.quorum.opening import OpenedValues
 from sottovoce.protocols.quorum.rows import RowSeed, RowShares
 from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.quorum.tally import TallyShare
+from sottovoce.protocols.shares.signs import ComparandShare
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study import Study, StudyPlan
@@ -41,7 +43,7 @@ LISTED = (SumShare, SpectrumShare, TallyShare)
 
 
 @lru_cache
-def studied(members: int) -> StudyOutcome:
+def studied(members: int, verdict: str = "auto") -> StudyOutcome:
     """A whole study without any suppression: a training, a query of every peer, an evaluation."""
     documents = notes(30 * members, sites=members)
     plan = StudyPlan(
@@ -54,6 +56,7 @@ def studied(members: int) -> StudyOutcome:
         held_out=0.5,
         alpha=4.0,
         thresholds=(-0.25, 0.0, 0.25),
+        verdict=verdict,  # type: ignore[arg-type]
     )
     roster, identities = draw_roster(
         tuple(documents), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
@@ -134,6 +137,29 @@ def test_what_may_be_pooled_is_noise(members: int) -> None:
             if len(residues) >= FEWEST:
                 assert_looks_uniform(residues, PRIMES[0], what=f"{kind.__name__} of {pool}")
         assert len(by_kind) >= 3
+
+
+def test_labels_that_a_member_deals_for_are_noise_to_one_of_three() -> None:
+    """An asker's organisation, the one that compares and the one that deals, each with C."""
+    outcome = studied(3, "fss")
+    for pool in allowed(outcome):
+        seen = [item.message for view in views_of(outcome, pool) for item in view.received]
+        for kind, field, modulus in (
+            (CoveredScore, "share", PRIMES[0]),
+            (ComparandShare, "words", None),
+        ):
+            found = [getattr(each, field) for each in seen if isinstance(each, kind)]
+            assert bool(found) == bool(pool)
+            if not pool:
+                continue
+            if modulus is not None:
+                assert_looks_uniform(
+                    np.concatenate([each.planes()[0].ravel() for each in found]), modulus
+                )
+            else:
+                ring = outcome.trained.scores.ring
+                words = np.concatenate([each.array() for each in found])
+                assert_looks_uniform(words, 1 << ring.bits)
 
 
 @pytest.mark.parametrize("members", SIZES)
