@@ -244,7 +244,7 @@ def test_a_second_process_is_refused(path: Path) -> None:
         journal.commit(letters=[outgoing()])
         found = subprocess.run(command, capture_output=True, text=True, check=True)
         assert "another process uses it" in found.stdout
-        assert "one process runs a seat at a time" in found.stdout
+        assert "only one process may run a seat" in found.stdout
         with pytest.raises(JournalError, match="another process uses it"):
             Journal(path, key=KEY)
         journal.commit(letters=[outgoing(1)])
