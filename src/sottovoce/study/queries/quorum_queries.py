@@ -96,7 +96,7 @@ class LabelsReady(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who counts queries",
-        reveals="nothing but that this step of the query is over",
+        reveals="nothing but that the asker has its covered scores",
         assuming="the time of a query is public",
     )
 
