@@ -19,6 +19,7 @@ _WIDE = 440
 _LONGEST_NAME = 20
 """What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
 _SIDE, _EDGE = 300, 52
+_MOST_ZEROS = 8
 _DARK = 0.55
 """From how dark a cell is on, its number is written in the colour of the paper."""
 
@@ -153,13 +154,15 @@ def confusion(
         for column, (value, shown) in enumerate(values):
             at = edge + column * size
             kind = "right" if row == column else "wrong"
-            share = min(1.0, 0.06 + 0.94 * value / whole)
+            share = min(1.0, 0.06 + 0.94 * value / whole) if value else 0.03
+            # Among many classes most cells are empty, and their zeros would hide the others.
+            written = "" if not value and len(names) > _MOST_ZEROS else shown
             place = {"x": at, "y": y, "width": size - 2, "height": size - 2, "rx": 3}
             over = " over" if share > _DARK else ""
             drawn += [
                 tag("rect", **place, class_=f"cell {kind}", fill_opacity=f"{share:.2f}"),
                 tag(
-                    "text", shown, x=at + size / 2 - 1, y=y + size / 2 + 4,
+                    "text", written, x=at + size / 2 - 1, y=y + size / 2 + 4,
                     class_=f"count middle{over}",
                 ),
             ]  # fmt: skip

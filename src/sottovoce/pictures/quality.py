@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from sottovoce.pictures.charts import Axis, Bar, bars, confusion, line, roc
 from sottovoce.pictures.html import Html, joined, table, tag
+from sottovoce.pictures.page import folded
+
+_SIDE_BY_SIDE = 2
+"""More diagrams of one kind than these are folded."""
 
 
 class LabelsLike(Protocol):
@@ -221,6 +225,9 @@ def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
             axes = (Axis(f"score for {name}", -1, 1), Axis("share that is right", 0, 1))
             drawn.append(line(f"{title}: {name}", points, axes))
     missing = "No reliability diagram: too few points of the ROC may be shown."
+    if len(drawn) > _SIDE_BY_SIDE:
+        name = "reliability-" + "-".join(title.lower().split())
+        return folded(f"{title}: {len(drawn)} classes", *drawn, name=name)
     if drawn or not evaluation.roc:
         return joined(*drawn)
     return tag("p", missing, class_="soft")
