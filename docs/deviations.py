@@ -60,12 +60,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "engine `quorum`: before anything is added up, the members hold every peer's numbers "
         "against the rows that it claimed with the totals, on shares: the trace, and the "
         "right-hand side along eight random directions; who fails is named, and the study stops. "
-        "Engine `shares`: before the solve coordinator and evaluator open one bit, whether trace "
-        "and right-hand side of the sum can be those of the published rows, and stop if not",
+        "Engines `shares` and `paillier`, in both partitions: before the solve coordinator and "
+        "evaluator open one bit, whether trace and right-hand side of the sum can be those of the "
+        "published rows, and stop if not",
         named_tests(
             "contributions_beyond_their_rows",
             "test_in_a_quorum_the_peer_is_named",
-            "test_in_shares_the_study_stops",
+            "test_on_shares_and_on_ciphertexts_the_study_stops",
+            "test_columns_of_entities_that_are_larger_than_columns_can_be_stop_the_study",
             "test_without_the_comparison_the_residual_is_small_and_the_model_is_the_peers",
         )
         + named_tests(
@@ -86,12 +88,19 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_a_right_hand_side_that_is_too_long_does_not",
             "test_no_word_wraps_around_to_something_small",
             folder="protocols/shares",
+        )
+        + named_tests(
+            "moment_check",
+            "test_a_matrix_that_is_too_heavy_does_not",
+            "test_a_right_hand_side_that_is_too_long_does_not",
+            "test_a_slot_that_holds_more_than_any_number_may_does_not",
+            folder="protocols/two_party",
         ),
         "how the weight is spread inside the matrix; a right-hand side of up to eleven times what "
-        "the rows can have (`quorum`), and columns of it while the whole fits (`shares`, whose "
-        "bit does not name the peer); of a coordinator that pools with the peer, the directions. "
-        "With engine `paillier`, with sampled rados and in partition `features` nothing is "
-        "compared: only what makes the solve miss its tolerance is noticed",
+        "the rows can have (`quorum`), and columns of it while the whole fits (`shares` and "
+        "`paillier`, whose bit does not name the peer); of a coordinator that pools with the peer, "
+        "the directions. Of n sampled rados up to (1 + 20/√n)² times the weight passes, and in "
+        "partition `features` all that rows could weigh if every column were at its largest",
     ),
     Deviation(
         PEER,

@@ -7,11 +7,13 @@ small, and nothing but the comparison with the claimed rows can notice.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
+from harness.entities import toy, wards
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
 from sottovoce.course.memory import Setting, StudyOutcome, run_study
@@ -22,7 +24,14 @@ from sottovoce.rados.moments import Moments
 from sottovoce.study import InsecureToyPlan, Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.study.roster import draw_roster
-from sottovoce.study.stages import contributions, quorum_contributions, solving
+from sottovoce.study.stages import (
+    blocks,
+    contributions,
+    encrypted_training,
+    quorum_contributions,
+    solving,
+)
+from sottovoce.study.stages.holdings import PeerBlocks
 from sottovoce.text.documents import Document
 
 MALLORY = "valley"
@@ -36,9 +45,8 @@ def study_of(engine: Engine, **settings: Any) -> tuple[Study, Any]:
     )
     kind = StudyPlan if quorum else InsecureToyPlan
     more = {} if quorum else {"key_bits": 768}
-    plan = kind(
-        "heavy", BINARY, features=48, dictionary="hashed", engine=engine, **more, **settings
-    )
+    settings = {"features": 6 if engine is Engine.PAILLIER else 48} | settings
+    plan = kind("heavy", BINARY, dictionary="hashed", engine=engine, **more, **settings)
     return Study(plan, roster), identities
 
 
@@ -68,6 +76,7 @@ def deviate(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(contributions, "drawn_moments", drawn)
     monkeypatch.setattr(quorum_contributions, "drawn_moments", drawn)
+    monkeypatch.setattr(encrypted_training, "drawn_moments", drawn)
 
 
 @contextmanager
@@ -80,30 +89,75 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
         patched.setattr(quorum_contributions, "check_weights", nothing)
         patched.setattr(quorum_contributions, "open_weights", nothing)
-        patched.setattr(solving, "bounds_of", lambda *_, **__: None)
+        for name in ("check_moments", "deal_moment_check"):
+            patched.setattr(solving, name, nothing)
+        patched.setattr(encrypted_training, "_check", nothing)
         yield
 
 
 def share_called_urgent(outcome: StudyOutcome) -> float:
-    asked = [note for note in notes(240)["north"] if note.label == "routine"]
+    asked = [note for note in notes(240)["north"] if note.label == "routine"][:24]
     found = outcome.classify("north", asked).classes
     return found.count(("urgent",)) / len(asked)
 
 
-def test_in_a_quorum_the_peer_is_named(toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch) -> None:
+# Exact moments, or rados that stand for them: of few rados chance alone may make much.
+KINDS = [{}, {"contribution": "rados", "rados": 4000}]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["exact", "rados"])
+def test_in_a_quorum_the_peer_is_named(
+    kind: dict[str, Any], toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deviate(monkeypatch)
     with pytest.raises(ViolationError, match="the rows that the peer claimed") as caught:
-        trained(Engine.QUORUM, toy_key)
+        trained(Engine.QUORUM, toy_key, **kind)
     assert caught.value.party == MALLORY
 
 
-def test_in_shares_the_study_stops(toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=["exact", "rados"])
+@pytest.mark.parametrize("engine", [Engine.SHARES, Engine.PAILLIER])
+def test_on_shares_and_on_ciphertexts_the_study_stops(
+    engine: Engine, kind: dict[str, Any], toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deviate(monkeypatch)
     with pytest.raises(MismatchError, match="no more than the published rows can have"):
-        trained(Engine.SHARES, toy_key)
+        trained(engine, toy_key, **kind)
 
 
-@pytest.mark.parametrize("engine", [Engine.QUORUM, Engine.SHARES])
+@dataclass(frozen=True, repr=False)
+class Larger(PeerBlocks):
+    """Block columns that are too large, beside the right-hand side and the end of true ones."""
+
+    true: PeerBlocks
+
+    @property
+    def moments(self) -> Moments:
+        return self.true.moments
+
+
+@pytest.mark.parametrize("engine", [Engine.SHARES, Engine.PAILLIER])
+def test_columns_of_entities_that_are_larger_than_columns_can_be_stop_the_study(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In partition `features` one peer writes the largest numbers that there is room for."""
+    honest = blocks.own_blocks
+
+    def own(party: Any, prepared: Any, training: Any) -> PeerBlocks:
+        mine = honest(party, prepared, training)
+        if party.name != "bob":
+            return mine
+        largest = 0.99 * prepared.totals.rows**0.5
+        return Larger(np.where(mine.rows, largest, 0.0), mine.targets, mine.found, mine)
+
+    for module in (blocks, encrypted_training):
+        monkeypatch.setattr(module, "own_blocks", own)
+    peers = wards()
+    with pytest.raises(MismatchError, match="no more than the published rows can have"):
+        toy(engine=engine, categories=peers.categories, held_out=0.0).fit(peers.federation())
+
+
+@pytest.mark.parametrize("engine", [Engine.QUORUM, Engine.SHARES, Engine.PAILLIER])
 def test_without_the_comparison_the_residual_is_small_and_the_model_is_the_peers(
     engine: Engine, toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,6 +250,13 @@ class Copying(World):
     def everybody(self) -> list[Site]:
         return [*super().everybody(), *([] if self.twin is None else [self.twin])]
 
+    def seats(self) -> dict[str, Site]:
+        """Of an original and its copy the one that was not found out."""
+        twin = self.twin
+        if twin is None or twin.found_out or not self.sites[twin.name].found_out:
+            return self.sites
+        return {**self.sites, twin.name: twin}
+
     def _refuse(self, site: Site, error: ViolationError) -> None:
         """Of a server that came back, a seat may miss letters."""
         if not self._forgot:

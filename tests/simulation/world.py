@@ -109,7 +109,7 @@ class World:
             raise BrokenError(f"invariant 1: {error}") from None
         finally:
             evidence = Evidence(
-                self.sites,
+                self.seats(),
                 self.mailbox.letters,
                 self.withdrawn,
                 self.late,
@@ -151,6 +151,10 @@ class World:
             self.cut.clear()
             return True
         return self._deadline()
+
+    def seats(self) -> dict[str, Site]:
+        """For every seat the process that went on at it."""
+        return self.sites
 
     def everybody(self) -> list[Site]:
         """Every process that works, or could."""
@@ -278,7 +282,7 @@ class World:
         coordinator = self.sites[COORDINATOR]
         for site in self.sites.values():
             if site.alive and coordinator.alive and site.name not in self.cut:
-                coordinator.seen(site.name)
+                self._guarded(coordinator, lambda one, name=site.name: one.seen(name))
             else:
                 self.unseen.add(site.name)
 

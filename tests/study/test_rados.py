@@ -13,6 +13,7 @@ from sottovoce.rados import RadoFamily, joined, solve
 from sottovoce.study.stages import contributions
 from sottovoce.study.stages.contributions import local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import signatures, upper_end_of_sample
 from sottovoce.study.stages.training import training_side
 from sottovoce.text.features import FeatureReader
@@ -134,3 +135,21 @@ def test_plans_of_rados_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=match):
         binary.changed(**settings)
+
+
+@pytest.mark.parametrize("rados", [2, 20, 400])
+@pytest.mark.parametrize("documents", [1, 30])
+def test_honest_rados_are_no_heavier_than_they_may_be(
+    binary: Case, rados: int, documents: int
+) -> None:
+    """Rows that are all alike are the worst case: every sum of signs shows whole."""
+    limits = RowLimits.of(replace(binary.plan, contribution="rados", rados=rados))
+    rows, ones = np.full((documents, 4), 0.5), np.ones((documents, 1))
+    for number in range(40):
+        drawn = signatures(rados, documents, seed=number.to_bytes(32))
+        moments = RadoFamily.of(rows, ones, drawn).moments()
+        assert np.trace(moments.second) <= limits.trace * documents
+        assert np.linalg.norm(moments.products) <= limits.length * documents
+    # The bound says something: it is no more than some times what rados mostly have.
+    assert limits.trace <= (1 + 20 / rados**0.5) ** 2
+    assert RowLimits.of(binary.plan) == RowLimits(1.0, 1.0)

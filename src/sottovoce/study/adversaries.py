@@ -61,6 +61,10 @@ def _is_dealt(study: Study) -> bool:
     )
 
 
+def _has_several_owners(study: Study) -> bool:
+    return not study.outsourced
+
+
 def _is_asked(study: Study) -> bool:
     return study.plan.release.opens is not Opens.WEIGHTS
 
@@ -117,11 +121,13 @@ PLAUSIBLE_TOTALS = Fact(
     f"(`rows_per_peer`: {Policy().rows_per_peer:,} documents a peer unless the site says "
     "otherwise, a hundred times as many sentences or tokens), before it contributes anything. With "
     "engine `quorum` the members then hold every peer's contribution against the rows that it "
-    "claimed, and name a peer whose numbers weigh more; with engine `shares` coordinator and "
+    "claimed, and name a peer whose numbers weigh more; with the other engines coordinator and "
     "evaluator open one bit, whether the sum of all contributions weighs no more than the "
-    "published rows can; with engine `paillier`, sampled rados and partition `features` nothing is "
-    "compared. Whether a site's numbers are true, nobody can see.",
+    "published rows can, and the study stops if not. Of n sampled rados up to (1 + 20/√n)² times "
+    "as much is let pass, since chance may do that. Whether a site's numbers are true, nobody can "
+    "see.",
     ("SECURITY.md", "docs/blind-sum.md", CARD),
+    _has_several_owners,
 )
 
 ANSWER_TIMES = Fact(

@@ -114,11 +114,16 @@ class WeightBounds:
         *,
         rows: int,
         checks: int,
+        heavier: tuple[float, float] = (1.0, 1.0),
     ) -> "WeightBounds":
-        """For moments written like this, all together of so many rows; so many peers checked."""
+        """For moments written like this, all together of so many rows; so many peers checked.
+
+        `heavier` says by which factors trace and b may exceed those of rows (row_limits.py).
+        """
         factors = tuple(math.ceil(weight * (1 << _WEIGHT_BITS)) for weight in weights)
-        trace = -(-scales.matrix.bound // rows)
-        longest = -(-scales.vectors.bound // rows) * (math.isqrt(shape[1] - 1) + 1)
+        trace = math.ceil(-(-scales.matrix.bound // rows) * heavier[0])
+        longest = math.ceil(-(-scales.vectors.bound // rows) * heavier[1])
+        longest *= math.isqrt(shape[1] - 1) + 1
         # Class weights are those of rounded totals: all rows together count up to four times.
         most = 4 * rows << _WEIGHT_BITS
         rounding = math.prod(shape) << _WEIGHT_BITS

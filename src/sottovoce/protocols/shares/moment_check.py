@@ -67,14 +67,25 @@ class MomentBounds:
     """Of b, divided by 2^shift."""
 
     @classmethod
-    def of(cls, scales: MomentScales, shape: tuple[int, int], *, peers: int) -> "MomentBounds":
-        """For moments written like this, in which every peer rounded every number once."""
+    def of(
+        cls,
+        scales: MomentScales,
+        shape: tuple[int, int],
+        *,
+        peers: int,
+        heavier: tuple[float, float] = (1.0, 1.0),
+    ) -> "MomentBounds":
+        """For moments written like this, in which every peer rounded every number once.
+
+        `heavier` says by which factors trace and b may exceed those of rows (row_limits.py).
+        """
         width, classes = shape
         entries = width * classes
-        longest = math.isqrt(classes * scales.vectors.bound**2) + 1
+        longest = math.ceil(math.isqrt(classes * scales.vectors.bound**2) * heavier[1]) + 1
         # Every quotient may be one too large.
         quotient = (longest >> cls.shift_of(shape)) + math.isqrt(entries) + 2 + peers
-        return cls(shape, scales.matrix.bound + width * peers, quotient**2)
+        trace = math.ceil(scales.matrix.bound * heavier[0]) + width * peers
+        return cls(shape, trace, quotient**2)
 
     @staticmethod
     def shift_of(shape: tuple[int, int]) -> int:
@@ -111,13 +122,18 @@ def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[N
         case 1:
             return
         case 0:
-            raise MismatchError(
-                "moments: expected no more than the published rows can have, found more: a peer "
-                "contributed numbers that are not those of its documents",
-                hints=("nobody can say whose they are: ask every site for its number of rows",),
-            )
+            raise heavier_than_rows()
     raise ViolationError(
         "PlausibleMomentsBit: expected shares of a bit, found another number", party=holder.other
+    )
+
+
+def heavier_than_rows() -> MismatchError:
+    """What everybody hears of a sum that weighs too much."""
+    return MismatchError(
+        "moments: expected no more than the published rows can have, found more: a peer "
+        "contributed numbers that are not those of its documents",
+        hints=("nobody can say whose they are: ask every site for its number of rows",),
     )
 
 

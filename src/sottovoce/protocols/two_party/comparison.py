@@ -339,28 +339,30 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
 
 
 def sign_rules(
-    key: SecretKey, *, budget: int, numbers: int, entropy: Entropy
+    key: SecretKey, *, budget: int, numbers: int, entropy: Entropy, sealed: int | None = None
 ) -> list[AnswerRule[Any]]:
     """What a key holder answers: `budget` vectors of up to so many `numbers`, in either form.
 
     A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
-    of whatever it likes for each number: the key holder counts numbers, not questions.
+    of whatever it likes for each number: the key holder counts numbers, not questions. Of
+    those that stay encrypted there may be more, `sealed`.
     """
 
-    def few(count: int) -> None:
-        if count > numbers:
-            raise MismatchError(f"S.Sign: expected at most {numbers} numbers, found {count}")
+    def few(count: int, most: int) -> None:
+        if count > most:
+            raise MismatchError(f"S.Sign: expected at most {most} numbers, found {count}")
 
     def answer_few(question: BlindedTests) -> Verdicts:
-        few(size(question.above.shape))
+        few(size(question.above.shape), numbers)
         return answer_tests(key, question)
 
     def answer_few_sealed(question: SealedTests) -> Zeros:
-        few(question.numbers)
+        few(question.numbers, sealed or numbers)
         return answer_sealed(key, question, entropy=entropy)
 
+    trips = budget if sealed is None else 2 * budget
     return [
-        AnswerRule(MaskedNumbers, lambda q: answer_numbers(key, q, entropy=entropy), budget),
+        AnswerRule(MaskedNumbers, lambda q: answer_numbers(key, q, entropy=entropy), trips),
         AnswerRule(BlindedTests, answer_few, budget),
         AnswerRule(SealedTests, answer_few_sealed, budget),
     ]

@@ -35,10 +35,11 @@ from sottovoce.protocols.shares import (
 )
 from sottovoce.protocols.two_party import comparison as two_party_comparison
 from sottovoce.protocols.two_party import directions, lines, matrices, own_masks
+from sottovoce.protocols.two_party import moment_check as two_party_moment_check
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Weights
-from sottovoce.study.choices import Addition, Contribution, Engine, Verdict
+from sottovoce.study.choices import Addition, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,
@@ -178,7 +179,8 @@ def _shared_solve(study: Study) -> Iterator[Stage]:
 def _encrypted_solve(study: Study) -> Iterator[Stage]:
     if study.roster.having(Role.INTERMEDIARY):
         yield "contributions", (intermediary, uploads)
-    solve_masks = (directions,) if study.plan.descends else (own_masks,)
+    descends = study.plan.descends
+    solve_masks = (directions,) if descends else (own_masks, two_party_moment_check)
     yield "sealed solve", (encrypted_training, matrices, *solve_masks, two_party_truncation)
     yield "sealed solve", _descending(study)
     yield "sealed solve", (two_party_products, two_party_comparison, messages)
@@ -195,8 +197,7 @@ def _mean(study: Study) -> tuple[ModuleType, ...]:
 
 def _quorum_solve(study: Study) -> Iterator[Stage]:
     yield "contributions", (quorum_sums, *_mean(study), quorum_contributions)
-    if study.plan.contribution is Contribution.EXACT:
-        yield "contributions", (quorum_moment_check,)
+    yield "contributions", (quorum_moment_check,)
     yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
     yield "sealed solve", (quorum_comparison, quorum_solve)
     yield "model in shares", (quorum_training,)
@@ -276,6 +277,10 @@ def _adds_around_rings(study: Study) -> bool:
     return study.plan.addition is Addition.RING
 
 
+def _checks_moments(study: Study) -> bool:
+    return not study.outsourced and not study.plan.descends
+
+
 def _chooses_among_several(study: Study) -> bool:
     labels = study.plan.labels
     return labels.exclusive and len(labels.names) > 2
@@ -319,8 +324,8 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     two_party_products.Products: _never,
     two_party_products.MaskedColumnAndRow: _never,
     two_party_products.OuterProduct: _never,
-    two_party_comparison.SealedTests: _never,
-    two_party_comparison.Zeros: _never,
+    two_party_comparison.SealedTests: _checks_moments,
+    two_party_comparison.Zeros: _checks_moments,
     classification.ScoreShare: _opens(Opens.SCORES),
     classification.DealRequest: lambda study: study.plan.deals_verdicts,
     undealt.Choices: _chooses_among_several,

@@ -58,6 +58,7 @@ from sottovoce.study.stages.joint_mean import (
     watch_mean,
 )
 from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.study import Study
@@ -150,12 +151,15 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
     )
 
 
-def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds | None:
-    """How heavy the sum of all moments can be; None where no rows of a known length are in it."""
-    if plan.arrangement.by_features or plan.contribution is not Contribution.EXACT:
-        return None
-    moments = MomentPlan.of(plan, totals)
-    return MomentBounds.of(moments.scales, (moments.width, moments.classes), peers=peers)
+def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
+    """How heavy the sum of all moments can be."""
+    moments, limits = MomentPlan.of(plan, totals), RowLimits.of(plan)
+    return MomentBounds.of(
+        moments.scales,
+        (moments.width, moments.classes),
+        peers=peers,
+        heavier=(limits.trace, limits.length),
+    )
 
 
 def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:

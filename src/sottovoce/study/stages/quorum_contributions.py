@@ -13,8 +13,8 @@
 Each member keeps its share of the joint moments: a training that a member left is tried again
 from these, and nothing is added up or opened a second time. Before anything is added, every peer's
 moments are held against the rows that it claimed with the totals; who fails is named, and the
-study stops. Sampled rados are of no known length, and are not compared. Who learns what: everybody
-learns the joint mean, rounded, the ends of the joint spectrum, rounded up, and who is in the sum.
+study stops. Who learns what: everybody learns the joint mean, rounded, the ends of the joint
+spectrum, rounded up, and who is in the sum.
 Assuming that at most t members pool, with or without C.
 """
 
@@ -42,7 +42,6 @@ from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, op
 from sottovoce.protocols.quorum.sums import COUNT_BASE, Summand
 from sottovoce.rados.moments import Moments
 from sottovoce.study.attempts import MOST_ATTEMPTS
-from sottovoce.study.choices import Contribution
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.stages.centring import Reference, ToldSpectrum
 from sottovoce.study.stages.contributions import MomentPlan, drawn_moments, told_parts
@@ -60,6 +59,7 @@ from sottovoce.study.stages.quorum_sums import (
     summand,
     wait_to_add,
 )
+from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 
@@ -110,7 +110,7 @@ def contribute_moments(
     party = measuring_from(party, reference)
     words, mine = _own_words(party.study, layout, moments, reference)
     del moments
-    words = np.concatenate([words, np.array(_claimed(party.study, prepared.claimed), np.int64)])
+    words = np.concatenate([words, np.array(prepared.claimed, np.int64)])
     yield from share_out(party, _moments(party, layout), words)
     del words
     ends = summand(party, _SUM, party.peers, 2)
@@ -127,21 +127,14 @@ def contribute_moments(
 
 
 def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
-    length = layout.length + len(_claimed(party.study, range(claims_of(party.study))))
+    length = layout.length + claims_of(party.study)
     return summand(party, "moments", party.peers, length, Base())
 
 
-def _claimed(study: Study, numbers: Sequence[int]) -> Sequence[int]:
-    """The numbers that moments are held against: none, where rows have no known length."""
-    return () if study.plan.contribution is not Contribution.EXACT else numbers
-
-
-def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds | None:
+def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds:
     """How heavy the moments of each peer can be, from what it claimed and public numbers."""
     plan, totals = party.study.plan, prepared.totals
-    if not _claimed(party.study, (0,)):
-        return None
-    layout = MomentPlan.of(plan, totals)
+    layout, limits = MomentPlan.of(plan, totals), RowLimits.of(plan)
     weighted = plan.class_weight is not None
     weights = (
         totals.weights(plan.class_weight).tolist() if weighted else [0.0] * len(totals.by_class)
@@ -152,6 +145,7 @@ def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds | None:
         [float(not weighted), *weights],
         rows=totals.rows,
         checks=MOST_ATTEMPTS * len(party.peers),
+        heavier=(limits.trace, limits.length),
     )
 
 
@@ -173,15 +167,13 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
     bounds, parts = _bounds(party, prepared), dict[str, CheckedPart]()
 
     def keep(peer: str, share: Planes) -> None:
-        if bounds is not None:
-            parts[peer] = CheckedPart.of(bounds, share, prepared.claims[peer])
+        parts[peer] = CheckedPart.of(bounds, share, prepared.claims[peer])
 
     share = yield from collect_shares(party, _moments(party, layout), party.peers, keep=keep)
     what = summand(party, _SUM, party.peers, 2)
     ends = yield from collect_shares(party, what, party.peers)
     quorum = party.study.quorum_of(party.peers)
-    if bounds is not None:
-        yield from _check(party, quorum, bounds, parts)
+    yield from _check(party, quorum, bounds, parts)
     yield from wait_to_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
     return JointSums(party.peers, spectrum, share[:, : layout.length], reference)
@@ -205,10 +197,8 @@ def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     """At the coordinator: it opens the mean, whether moments can be true, and the sums of ends."""
     reference = yield from open_shared_mean(party, prepared)
     party = measuring_from(party, reference)
-    bounds = _bounds(party, prepared)
-    if bounds is not None:
-        opener = Opener(party.study.quorum_of(party.peers))
-        yield from open_weights(opener, bounds, party.peers, fields=COUNT_BASE)
+    opener = Opener(party.study.quorum_of(party.peers))
+    yield from open_weights(opener, _bounds(party, prepared), party.peers, fields=COUNT_BASE)
     what = summand(party, _SUM, party.peers, 2)
     opener = yield from let_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opener.open(_spectrum_opening(opener.quorum))))

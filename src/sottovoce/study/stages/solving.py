@@ -231,8 +231,8 @@ def solve_dealt(party: PartyContext) -> Party[None]:
         dealer = yield from deal_seeds(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
         )
-        bounds = bounds_of(study.plan, totals, peers=len(solve_numbers.peers))
-        if bounds is not None and not index:
+        if not index:
+            bounds = bounds_of(study.plan, totals, peers=len(solve_numbers.peers))
             yield from deal_moment_check(dealer, bounds)
         yield from deal_solve(dealer, plan)
         width, classes = plan.shape
@@ -273,8 +273,8 @@ def _check_first(
     holder: Holder, study: Study, prepared: Prepared, contributed: Contributed, *, index: int
 ) -> Party[None]:
     """Before the first solve: the sum that all of them work with weighs no more than it may."""
-    bounds = bounds_of(study.plan, prepared.totals, peers=len(contributed.peers))
-    if bounds is not None and not index:
+    if not index:
+        bounds = bounds_of(study.plan, prepared.totals, peers=len(contributed.peers))
         assert contributed.words is not None
         yield from check_moments(holder, bounds, contributed.words)
 

@@ -15,15 +15,17 @@ from sottovoce.paillier import Ciphertext, Layout, Plain, PublicKey, encrypt
 from sottovoce.protocols.blind_sum import CiphertextSpace, SummedVector
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.protocols.two_party.moment_check import EncryptedMomentBounds
 from sottovoce.protocols.two_party.solve import SolvePlan
 from sottovoce.rados.moments import Moments
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.queries.scoring import ScorePlan
+from sottovoce.study.queries.scoring import ScorePlan, row_norm
 from sottovoce.study.stages.centring import END_PARTS
 from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
 from sottovoce.study.stages.encrypted.uploads import OwnRows, TablePlan, root_bits
 from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import reach
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
@@ -147,6 +149,16 @@ class EncryptedNumbers:
             row_scale=Scale.covering(longest * sqrt(heaviest), fraction_bits=_COLUMN_BITS),
             edge_scale=self.solve.vector_scale(longest * heaviest),
             edges=self.scores.classes,
+        )
+
+    def heaviest(self, peers: int) -> EncryptedMomentBounds:
+        """What the moments of all rows cannot be heavier than."""
+        plan, norm = self.study.plan, row_norm(self.study.plan)
+        limits = RowLimits.of(plan, multiplied=self.study.multiplies_sealed)
+        return EncryptedMomentBounds(
+            trace=limits.trace * self.documents * norm**2,
+            length=limits.length * self.documents * norm * sqrt(self.scores.classes),
+            peers=peers,
         )
 
     def sum_plan(self, party: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:

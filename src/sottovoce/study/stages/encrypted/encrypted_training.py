@@ -4,13 +4,15 @@
       │ upper end of its spectrum, in a blind sum ══▶│══════════════════════▶│
       │◀──────── AgreedCeiling ──────────────────────│                       │
       │ ⟨⟨A_p⟩⟩, ⟨⟨b_p⟩⟩ under masks, in a blind sum ═══════════════════════▶│ adds λΓ
+      │                                 │◀── two_party/moment_check.py ───── │ once
       │                                 │◀── two_party/solve.py, residual.py │ every class
       │                                 │◀── two_party/truncation.py, twice  │ θ times idf
       │◀─────────────────────────────── EncryptedModel ──────────────────────│
 
 E has a key pair of its own for the masks of the solve (two_party/own_masks.py). Who learns
 what: C sees noise, the totals and c; E sees noise, ciphertexts that it cannot open, the totals,
-c, and one bit a class that is true unless c was wrong. Assuming that C and E do not
+c, one bit that is true unless the moments weigh more than the published rows can, and one bit a
+class that is true unless c was wrong. Assuming that C and E do not
 pool: together they could rebuild text of the union of all peers.
 """
 
@@ -40,8 +42,13 @@ from sottovoce.protocols.disclosures import BY_PEERS_AND_EVALUATOR, TWO_DO_NOT_P
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
+from sottovoce.protocols.shares.moment_check import heavier_than_rows
 from sottovoce.protocols.two_party.comparison import sign_rules
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
+from sottovoce.protocols.two_party.moment_check import (
+    moment_check_stage,
+    moments_are_plausible,
+)
 from sottovoce.protocols.two_party.products import MaskedVectors, answer_vectors
 from sottovoce.protocols.two_party.residual import solve_checked
 from sottovoce.protocols.two_party.solve import SolvePlan, own_stages
@@ -216,6 +223,7 @@ def _learner_stages(
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=True)
     stages = _joining_stages(key, numbers.study, entropy=entropy)
+    stages.append(moment_check_stage(key, entropy=entropy))
     return stages + [
         stage
         for _ in range(numbers.scores.classes * len(numbers.study.plan.alphas))
@@ -277,7 +285,8 @@ def solve_encrypted(
     numbers = numbers_of(study, prepared, ceiling.parts)
     added = yield from take_sum(party, numbers.sum_plan(party, key, ceiling.peers))
     cast = Cast(added.peers, study.roster.coordinator, study.roster.evaluator)
-    models = yield from cast.seated(closing(_models(numbers, added.sums, entropy=party.entropy)))
+    program = _models(numbers, added.sums, peers=len(added.peers), entropy=party.entropy)
+    models = yield from cast.seated(closing(program))
     for model in models:
         sent = model.fresh(entropy=party.entropy)
         for name in added.peers:
@@ -286,9 +295,9 @@ def solve_encrypted(
 
 
 def _models(
-    numbers: LearnerNumbers, sums: Sequence[Unsent], *, entropy: Entropy
+    numbers: LearnerNumbers, sums: Sequence[Unsent], *, peers: int, entropy: Entropy
 ) -> Party[list[Unsent]]:
-    """A model for every penalty."""
+    """A model for every penalty, of moments that weigh no more than their rows can."""
     if isinstance(numbers, DescentNumbers):
         return [(yield from descent_model(sums, numbers, entropy=entropy))]
     # A key pair of the evaluator's own, for this one study: see two_party/own_masks.py.
@@ -296,10 +305,32 @@ def _models(
     models = []
     if numbers.study.plan.arrangement.by_features:
         sums = (yield from _joined(numbers, sums[0], entropy=entropy)), *sums[1:]
+    # The sum over all peers keeps the bounds that hold for the whole.
+    second = sums[0].within(numbers.matrix_scale)
+    vectors = [vector.within(numbers.vector_scale) for vector in sums[1:]]
+    yield from _check(numbers, second, vectors, peers=peers, entropy=entropy)
     for index in range(len(numbers.penalties)):
-        model = yield from _model(numbers, sums, index, own=own, entropy=entropy)
+        model = yield from _model(numbers, second, vectors, index, own=own, entropy=entropy)
         models.append(model)
     return models
+
+
+def _check(
+    numbers: EncryptedNumbers,
+    second: Unsent,
+    vectors: Sequence[Unsent],
+    *,
+    peers: int,
+    entropy: Entropy,
+) -> Party[None]:
+    """Go on if the joint moments can be those of the published rows."""
+    bounds = numbers.heaviest(peers)
+    masking = numbers.solve.masking
+    plausible = yield from moments_are_plausible(
+        second, vectors, bounds, masking=masking, entropy=entropy
+    )
+    if not plausible:
+        raise heavier_than_rows()
 
 
 def _joined(numbers: EncryptedNumbers, columns: Unsent, *, entropy: Entropy) -> Party[Unsent]:
@@ -312,7 +343,8 @@ def _joined(numbers: EncryptedNumbers, columns: Unsent, *, entropy: Entropy) -> 
 
 def _model(
     numbers: EncryptedNumbers,
-    sums: Sequence[Unsent],
+    second: Unsent,
+    vectors: Sequence[Unsent],
     index: int,
     *,
     own: SecretKey,
@@ -320,11 +352,9 @@ def _model(
 ) -> Party[Unsent]:
     """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
     scores, plan = numbers.scores, numbers.solve
-    # The sum over all peers keeps the bounds that hold for the whole.
-    A = sums[0].within(numbers.matrix_scale) + numbers.penalty(index)
+    A = second + numbers.penalty(index)
     columns = []
-    for vector in sums[1:]:
-        b = vector.within(numbers.vector_scale)
+    for b in vectors:
         solved = yield from solve_checked(A, b, plan, entropy=entropy, own=own)
         theta = solved.theta.within(scores.solution)
         columns.append((yield from folded(theta, scores, plan.masking, entropy=entropy)))
