@@ -13,6 +13,7 @@ from sottovoce.study import InsecureToyPlan, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import ROWS_A_DOCUMENT, default_budget
 from sottovoce.study.queries.budget import QueryBook, QueryRequest
+from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
 
@@ -48,15 +49,30 @@ def test_an_evaluation_of_chosen_documents_is_charged(case: Case) -> None:
     assert outcome.queries.left("valley") == 120
 
 
-def test_labels_told_while_a_penalty_is_chosen_are_charged(case: Case) -> None:
-    outcome = case.changed(alpha=(1.0, 4.0), query_budget=400).run()
-    # How many documents share a ciphertext depends on the penalty.
-    batch = {outcome.trained.scores.batch, 16}
-    for name in case.documents:
-        spent = outcome.queries.spent[name]
-        # Every penalty was asked about every document that was held back.
-        assert spent >= 2 * min(batch)
-        assert outcome.queries.left(name) == 400 - spent
+@pytest.mark.parametrize("engine", ["shares", "quorum"])
+def test_labels_told_while_a_penalty_is_chosen_are_charged(case: Case, engine: str) -> None:
+    """Every penalty of the list is asked about every document that was held back."""
+    seats = {"with_dealer": False, "with_evaluator": False} if engine == "quorum" else {}
+    case = Case(case.documents, replace(case.plan, engine=engine), case.key, seats)
+    spent = []
+    for alphas in ((1.0,), (1.0, 4.0), (1.0, 4.0, 16.0)):
+        outcome = case.changed(alpha=alphas, query_budget=900).run()
+        spent.append(outcome.queries.spent)
+        assert all(outcome.queries.left(one) == 900 - spent[-1][one] for one in case.documents)
+    for name, mine in case.documents.items():
+        held_back = len(held_back_side(outcome.parties[name], mine))
+        alone, two, three = (one[name] for one in spent)
+        # Filled up to whole ciphertexts, which hold other numbers of documents for other penalties.
+        assert alone == 0
+        assert min(two / 2, three / 3, three - two) >= held_back >= 10
+
+
+def test_who_was_told_labels_for_penalties_is_told_fewer_afterwards(case: Case) -> None:
+    outcome = case.changed(alpha=(1.0, 4.0), query_budget=120).run()
+    left = outcome.queries.left("north")
+    assert 0 < left < 120
+    with pytest.raises(MisuseError, match=f"is spent: asked for .*, {left} are left"):
+        outcome.classify("north", [*case.documents["north"], *case.documents["valley"]][: left + 1])
 
 
 def test_what_is_given_back_is_what_was_counted() -> None:

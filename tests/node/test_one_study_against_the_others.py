@@ -53,6 +53,13 @@ async def goes_on(net: Network, other: Network) -> None:
         assert b"enrolment" in await honest.status()
 
 
+async def hears_stop(net: Network, server: "asyncio.Task[None]") -> None:
+    """Until the study has stopped; a server that ends with it fails the test at once."""
+    while net.study not in stopped(net):
+        await asyncio.wait([server], timeout=0.02)
+        assert not server.done(), server.exception()
+
+
 def stopped(net: Network) -> list[str]:
     return [event.study for event in net.events if isinstance(event, StudyStopped)]
 
@@ -75,8 +82,7 @@ def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path
         for _ in range(2):
             net.events.clear()
             async with net.serving() as server:
-                while net.study not in stopped(net):  # noqa: ASYNC110 - events are a list
-                    await asyncio.sleep(0.02)
+                await hears_stop(net, server)
                 await goes_on(net, other)
                 assert not server.done()
             assert stopped(net) == [net.study]
