@@ -114,6 +114,25 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ),
         "within the budget a peer asks what it likes: two labels a feature tell most of the model",
     ),
+    Deviation(
+        PEER,
+        "asks the members of engine `quorum` about rows larger than rows can be, to be told the "
+        "size of a score, and from one word a label the exact weights",
+        "members open whether every sign is a bit before they use or tell one; if not, the query "
+        "ends, and it is charged",
+        named_tests(
+            "scores_read_as_labels",
+            "test_rows_that_no_document_has_are_told_no_label_and_are_charged",
+        )
+        + named_tests(
+            "labels",
+            "test_rows_larger_than_rows_can_be_are_told_no_label",
+            "test_without_the_check_they_would_give_the_exact_weights",
+            folder="protocols/quorum",
+        ),
+        "that a query ended so is a bit, too; a coordinator that pools with the asker can tell the "
+        "members that all is well",
+    ),
     # The coordinator.
     Deviation(
         COORDINATOR,

@@ -12,21 +12,23 @@ from hypothesis import strategies as st
 from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform
-from harness.quorums import OPENER, here, quorum_of, shared
+from harness.quorums import OPENER, here, quorum_of, shared, talk
 from sottovoce import wire
 from sottovoce.errors import BoundError, InputError, SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
-from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.conversation import Party, receive
 from sottovoce.protocols.messages import Message
-from sottovoce.protocols.quorum import labels
+from sottovoce.protocols.quorum import bit_check, labels
+from sottovoce.protocols.quorum.bit_check import check_bits, check_openings
 from sottovoce.protocols.quorum.bits import FlippedBit
-from sottovoce.protocols.quorum.comparison import MaskedScore
+from sottovoce.protocols.quorum.comparison import BIT_BASE, MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opener, OpeningShare
+from sottovoce.protocols.quorum.opening import OpenedValues, Opener, OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
 from sottovoce.protocols.quorum.rows import RowShares, share_rows
+from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 
@@ -215,3 +217,74 @@ def test_scores_that_do_not_fit_are_refused_beforehand() -> None:
         LabelPlan(1, 1, 1, 60, 90, quorum_of(3, 1))
     with pytest.raises(InputError, match="at least 1 row"):
         LabelPlan(0, 1, 1, 10, 60, quorum_of(3, 1))
+
+
+# An asker that deviates: rows larger than rows can be.
+
+
+def whatever_comes(plan: LabelPlan, *, name: str, own: Any = None) -> Party[Any]:
+    """What an asker can put together, though it is no label."""
+    shares = {} if own is None else {name: own}
+    for member in plan.quorum.members:
+        if member != name:
+            message = yield from receive(member, QuorumLabel)
+            shares[member] = message.share.planes()
+    degree = plan.quorum.threshold
+    found = put_together(shares, degree=degree, quorum=plan.quorum, what="labels")[0]
+    return np.where(found > PRIMES[0] // 2, found.astype(np.int64) - PRIMES[0], found)
+
+
+def larger(asker: str, scores: int) -> Query:
+    """One text of one word for every word, each so often that its weight fills the range."""
+    rng = np.random.default_rng(1)
+    model = rng.integers(-(2**12), 2**12, (6, scores))
+    model[:, 1:] = 0
+    rows = np.eye(6, dtype=np.int64) << 24
+    return Query(quorum_of(3, 1), rows, model, asker=asker)
+
+
+@pytest.mark.parametrize("asker", ["asker", "site2"])
+@pytest.mark.parametrize("scores", [1, 2, 3])
+def test_rows_larger_than_rows_can_be_are_told_no_label(
+    asker: str, scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "take_labels", whatever_comes)
+    mine = larger(asker, scores)
+    with pytest.raises(ViolationError, match="expected signs of scores, found a larger number"):
+        mine.run()
+
+
+def test_without_the_check_they_would_give_the_exact_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing(*_: Any, **__: Any) -> Party[None]:
+        yield from ()
+
+    monkeypatch.setattr(labels, "take_labels", whatever_comes)
+    monkeypatch.setattr(labels, "check_bits", nothing)
+    monkeypatch.setattr(labels, "check_openings", lambda *_: iter(()))
+    mine = larger("asker", 1)
+    assert (mine.run().results["asker"] - 1).tolist() == mine.model.tolist()
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+def test_a_number_that_is_no_bit_opens_as_a_random_one(
+    members: int, threshold: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quorum, bits = quorum_of(members, threshold), np.array([[0, 1], [1, 1], [7, 0]])
+    shares = shared(quorum, bits, BIT_BASE)
+
+    def member(seat: QuorumMember) -> Party[Any]:
+        yield from check_bits(seat, shares[seat.name], purpose="test")
+
+    with pytest.raises(ViolationError, match="found a larger number"):
+        talk(quorum, member, check_openings(quorum, bits.shape))
+    monkeypatch.setattr(bit_check, "refuse_others", lambda *_: None)
+    found = []
+    for seed in range(3):
+        outcome = talk(quorum, member, check_openings(quorum, bits.shape), seed=seed)
+        found += outcome.views["site1"].of(OpenedValues)[-1].values.planes().ravel().tolist()
+    assert len(set(found)) == 6
+    shares |= shared(quorum, bits % 2, BIT_BASE)
+    outcome = talk(quorum, member, check_openings(quorum, bits.shape))
+    assert not outcome.views["site1"].of(OpenedValues)[-1].values.planes().any()

@@ -4,6 +4,7 @@
       │ RowSeed, RowShares ────────────────────────────▶│   (rows.py) its shares of every score
       │                           masks with shared bits│ ── MaskedScore ─────────▶│
       │                                                 │   tree of products      │ (comparison.py)
+      │                                                 │ ── BitCheck ────────────▶│ (bit_check.py)
       │                           sharings of zero ────▶│
       │◀──────────────────────────── QuorumLabel ────────│   a share of the label, made fresh
 
@@ -11,6 +12,7 @@ One score: the label is [score ≥ 0]. Several that exclude each other: a tourna
 comparison is followed by products that carry on the larger score and its index; a tie goes to the
 lower index. Only the last index is put together, at the asker. The asker never sees a member's
 share of a score, masked or not: knowing its rows, it would get equations in the model from them.
+Nor is it told a number that is no bit, which rows of any size would give it.
 Who learns what: the asker learns the labels, nobody else learns anything but how many rows there
 are. Assuming that at most t members pool, with or without the opener; the asker may be one of
 them. Labels of many chosen rows give the model away: queries have a budget.
@@ -30,6 +32,7 @@ from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.disclosures import BY_ASKER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.bit_check import check_bits, check_openings, refuse_others
 from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
 from sottovoce.protocols.quorum.comparison import BIT_BASE, SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
@@ -131,12 +134,14 @@ class LabelPlan:
         """Everything that the opener opens, in order."""
         if not self.has_winner:
             yield from self.comparison.openings(self.quorum, self.labels)
+            yield from check_openings(self.quorum, self.labels)
             return
         yield reduction(self.quorum, self.base, (self.rows, self.scores))
         levels = self.matches()
         for level, matches in enumerate(levels):
             shape = (self.rows, matches)
             yield from self.comparison.openings(self.quorum, shape)
+            yield from check_openings(self.quorum, shape)
             if level < len(levels) - 1:
                 yield from coin_openings(self.quorum, self.base, shape)
                 yield reduction(self.quorum, self.base, shape)
@@ -209,13 +214,15 @@ def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
 def open_labels(opener: Opener, plan: LabelPlan) -> Party[None]:
     """The opener's part: it sees what is masked, and no label."""
     for opening in plan.openings():
-        yield from opener.open(opening)
+        refuse_others(opening, (yield from opener.open(opening)))
 
 
 def _label(member: QuorumMember, plan: LabelPlan, scores: Planes) -> Party[Planes]:
     """Shares of degree t, in the first field, of the index of the winner (or of the sign)."""
     if not plan.has_winner:
-        return (yield from at_least_zero(member, plan.comparison, scores, purpose="sign"))
+        signs = yield from at_least_zero(member, plan.comparison, scores, purpose="sign")
+        yield from check_bits(member, signs, purpose="sign")
+        return signs
     base = plan.base
     scores = yield from lowered(member, scores, purpose="scores")
     index = np.broadcast_to(
@@ -226,6 +233,7 @@ def _label(member: QuorumMember, plan: LabelPlan, scores: Planes) -> Party[Plane
         margin = base.subtract(left, right)
         purpose = f"level/{level}"
         won = yield from at_least_zero(member, plan.comparison, margin, purpose=purpose)
+        yield from check_bits(member, won, purpose=purpose)
         if level < len(plan.matches()) - 1:
             everywhere = yield from in_every_field(member, won, base, purpose=purpose)
             gained = yield from multiplied(member, everywhere, margin, purpose=f"{purpose}/score")

@@ -7,9 +7,9 @@ from types import ModuleType
 from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum import bit_check, dealing, fast_labels, labels, opening
 from sottovoce.protocols.quorum import bits as quorum_bits
 from sottovoce.protocols.quorum import comparison as quorum_comparison
-from sottovoce.protocols.quorum import dealing, fast_labels, labels, opening
 from sottovoce.protocols.quorum import moment_check as quorum_moment_check
 from sottovoce.protocols.quorum import products as quorum_products
 from sottovoce.protocols.quorum import rows as quorum_rows
@@ -215,7 +215,8 @@ def _asked(study: Study) -> Iterator[Stage]:
     if study.engine is Engine.QUORUM:
         if study.plan.release.opens is not Opens.WEIGHTS:
             yield "queries", (budget, quorum_queries, quorum_rows, quorum_bits)
-            yield "queries", (fast_labels, *_DEALT, verdict) if study.fast_labels else (labels,)
+            fast = (fast_labels, *_DEALT, verdict)
+            yield "queries", fast if study.fast_labels else (labels, bit_check)
         return
     if study.plan.release.opens is not Opens.WEIGHTS:
         yield "queries", (budget, classification)
@@ -306,6 +307,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     quorum_bits.FlippedBit: _tournament,
+    bit_check.BitCheck: lambda study: study.plan.release.opens is not Opens.SCORES,
     model.ReleasedShare: _opens(Opens.WEIGHTS),
     model.EncryptedModel: lambda study: not study.on_shares,
     model.SharedModel: lambda study: study.on_shares,

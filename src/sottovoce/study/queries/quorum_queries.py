@@ -19,7 +19,7 @@ and for how many documents, rounded up. Assuming that at most t members pool, wi
 the asker's organisation may be one of them. Labels of many chosen documents give the model away:
 C counts them.
 A query is charged once C has opened the last value from which labels follow, or said that they
-may be told.
+may be told, or found that what was asked about are no rows.
 """
 
 from collections.abc import Sequence
@@ -316,7 +316,10 @@ def answer_query(
             yield Send(counterpart, TellLabels())
         elif study.plan.release.opens is not Opens.SCORES:
             yield from open_labels(Opener(query.quorum), query.plan)
-    except (SottovoceError, GeneratorExit):
+    except (SottovoceError, GeneratorExit) as error:
+        # That numbers are no rows tells something of scores, too; nobody asks that for nothing.
+        if isinstance(error, ViolationError) and error.party in {"", asker}:
+            book.told(asker)
         book.give_back(asker)
         raise
     book.told(asker)
