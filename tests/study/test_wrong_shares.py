@@ -14,6 +14,7 @@ from sottovoce.course.memory import Setting, StudyOutcome, run_study
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum.bit_check import BitCheck
 from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.fast_labels import CoveredScore
@@ -36,8 +37,8 @@ from sottovoce.text.labels import Labels
 GROUPS = tuple(sorted({note.label for note in notes(90, label="diagnosis")["north"]}))[:3]
 IN_TRAINING = (SumShare, SpectrumShare, MaskedDividend, MaskedScore, MaskedProduct, SolvedBit)
 IN_TRAINING += (CheckShare, CoinShare, WeightBit)
-IN_QUERIES = (MaskedScore, MaskedProduct, FlippedBit, QuorumLabel)
-IN_EVALUATIONS = (MaskedScore, MaskedProduct, FlippedBit, TallyShare, SumShare)
+IN_QUERIES = (MaskedScore, MaskedProduct, BitCheck, FlippedBit, QuorumLabel)
+IN_EVALUATIONS = (MaskedScore, MaskedProduct, BitCheck, FlippedBit, TallyShare, SumShare)
 
 
 def documents(sites: int) -> dict[str, list[Any]]:
