@@ -508,7 +508,8 @@ def test_an_entity_that_another_peer_does_not_hold() -> None:
     entities = small()
     model = fitted("wards", remote="full", alpha=2.0)
     with pytest.raises(
-        InputError, match="alice: expected an entity that 'bob' holds, too, found 'nobody'"
+        InputError,
+        match="alice: expected entities that 'bob' holds, too, found that it has none",
     ):
         model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=["nobody"])
     # Nothing is left waiting: the next query works.

@@ -22,6 +22,9 @@ from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import SottovoceError
 from sottovoce.sources import DelimitedFormat, SourceLimits, SourceOptions, open_source
 from sottovoce.sources.inspection import inspect
+from sottovoce.study.stages.holdings import EntityTable, _place
+from sottovoce.text.columns import Categorical
+from sottovoce.text.documents import Document
 
 CANARY = re.compile(r"zqx[a-z]+", re.IGNORECASE)
 LABELS = ("routine", "urgent")
@@ -71,6 +74,16 @@ def columnar(kind: str) -> Callable[[Path], Path]:
         return path
 
     return make
+
+
+def sideways(folder: Path) -> Path:
+    """A table whose names are texts."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = folder / "notes.parquet"
+    parquet.write_table(pa.table({text: ["urgent"] for text in texts()}), str(path))
+    return path
 
 
 def workbook(*, header: bool) -> Callable[[Path], Path]:
@@ -125,6 +138,10 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "jsonl cut": with_file("notes.jsonl", f'{{"text": "{T[0]}", "lab'),
     "jsonl without quotes": with_file("notes.jsonl", f"{{text: {T[0]}}}\n{{{T[1]}}}\n"),
     "jsonl of objects": with_file("notes.jsonl", objects([{"text": {"a": t}} for t in T])),
+    "jsonl with texts as names": with_file("notes.jsonl", objects([{t: "urgent"} for t in T])),
+    "json of texts and labels": with_file("notes.json", json.dumps(dict.fromkeys(T, "urgent"))),
+    "jsonl with a text as a label": with_file(
+        "notes.jsonl", objects([{"text": t, "label": T[0]} for t in T])),
     "json array": with_file("notes.jsonl", json.dumps([{"text": t} for t in T])),
     "csv as jsonl": with_file("notes.jsonl", rows(header=False)),
     "csv as parquet": with_file("notes.parquet", rows(header=False)),
@@ -146,6 +163,7 @@ FILES: dict[str, Callable[[Path], Path]] = {
             {"value": {"start": 0, "end": 4, "text": T[1], "labels": [T[2]]}},
             {"value": {"choices": [t, {"a": t}]}}, t]}, t]} for t in T])),
     "parquet": columnar("parquet"),
+    "parquet on its side": sideways,
     "arrow": columnar("arrow"),
     "folder": with_folder({f"{LABELS[i % 2]}/{i}.txt": t for i, t in enumerate(T)}),
     "brat": with_folder(
@@ -296,3 +314,16 @@ def test_a_file_of_prose_is_no_label_map(tmp_path: Path) -> None:
     path.write_text("".join(f"{T[0]},{text}\n" for text in T), encoding="utf-8")
     with pytest.raises(SottovoceError, match=r"notes.csv line 2: expected one label for each"):
         SourceChoice(str(path), label_map=str(path)).check()
+
+
+def test_no_error_names_an_entity_or_quotes_its_columns() -> None:
+    """In partition `features` a row is somebody, and its group is that person's name."""
+    rows = [Document("", columns={"ward": T[0]}, group=T[1]) for _ in range(2)]
+    column = Categorical("ward", ("eye", "heart"))
+    for attempt in (
+        lambda: EntityTable.of("north", rows),
+        lambda: _place(column, rows[0], "north"),
+    ):
+        told = tell(attempt)
+        assert "north" in told
+        assert not CANARY.search(told), told

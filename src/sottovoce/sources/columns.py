@@ -7,6 +7,7 @@ from shlex import quote
 
 from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
+from sottovoce.text.labels import is_label
 
 _LISTED = 20
 # How near a name must be to be suggested; where it may be the first row of a text, the same.
@@ -85,7 +86,7 @@ class Header:
 
 def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[str]:
     """A column that is called nearly so; where it may be text, only what was asked for itself."""
-    folded = {column.strip().casefold(): column for column in columns}
+    folded = {column.strip().casefold(): column for column in columns if is_label(column)}
     close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=cutoff)
     return [folded[match] for match in close]
 

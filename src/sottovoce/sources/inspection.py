@@ -171,7 +171,7 @@ class Inspector:
             + findings.problems.counts[ProblemKind.EMPTY_TEXT],
             duplicates=self._duplicates(),
             groups=self._grouped(),
-            missing=dict(self._missing),
+            missing={_named(name): count for name, count in self._missing.items()},
             annotations=dict(findings.found),
             problem_counts={kind.value: n for kind, n in findings.problems.counts.most_common()},
             problems=tuple(ProblemLine(str(p.origin), p.kind, p.reason) for p in findings.problems),
@@ -183,7 +183,8 @@ class Inspector:
         """The columns' names; their numbers where the first row may be data."""
         header = self._source.header if self._source.format is not Format.MEMORY else None
         if header is None or header.certain:
-            return header.columns if header else ()
+            names = header.columns if header else ()
+            return tuple(map(_named, names))
         return tuple(str(number) for number in range(1, len(header.columns) + 1))
 
     def _balance(self, by_label: Counter[str]) -> tuple[LabelCount, ...]:
@@ -237,7 +238,7 @@ class Inspector:
         if options.label_map is not None:
             expected.update(options.label_map.names.values())
         for label in sorted(expected - {*self._labels, *self._spans}):
-            yield f"no document has the label {shown(label)}"
+            yield f"no document has the label {shown_label(label)}"
 
     def _spellings(self) -> Iterator[str]:
         """Labels that differ only in case or space, and a map that makes them one."""
@@ -307,3 +308,8 @@ def _lengths(values: "array[int]") -> Lengths | None:
     lengths = np.frombuffer(values, np.uint64)
     median, p95 = np.quantile(lengths, (0.5, 0.95))
     return Lengths(float(median), float(p95), int(lengths.max()))
+
+
+def _named(column: str) -> str:
+    """A column's name, unless it could as well be a text."""
+    return column if is_label(column) else shown(column)

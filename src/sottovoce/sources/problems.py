@@ -11,9 +11,7 @@ from enum import StrEnum
 from shlex import quote
 
 from sottovoce.text.documents import Origin
-
-SHOWN = 40
-"""Characters of a label or a column's name that a message shows."""
+from sottovoce.text.labels import is_label
 
 
 class ProblemKind(StrEnum):
@@ -138,6 +136,9 @@ def label_map_option(spellings: Iterable[tuple[str, str]]) -> str:
 
 
 def shown(name: object) -> str:
-    """A label or a column's name as a message may show it: quoted, and never a whole text."""
+    """A label or a column's name as a message may show it; words of a text are only counted.
+
+    An object of JSON may have texts as its names.
+    """
     words = str(name)
-    return repr(words if len(words) <= SHOWN else f"{words[: SHOWN - 1]}…")
+    return repr(words) if is_label(words) else f"one of {len(words.split()):,} words"

@@ -129,11 +129,12 @@ def _ask_entities(
             continue
         if not 0 <= answer.place < len(entities):
             raise ViolationError("names an entity that was not asked about", party=name)
-        unknown.append((party.study.roster.peer_at(name), entities[answer.place]))
+        unknown.append((party.study.roster.peer_at(name), answer.place + 1))
     if unknown:
-        peer, entity = unknown[0]
+        peer, place = unknown[0]
         raise InputError(
-            f"{party.name}: expected an entity that {peer!r} holds, too, found {entity!r}",
+            f"{party.name}: expected entities that {peer!r} holds, too, found that it has none "
+            f"for number {place} of those asked about",
             hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
         )
     return added(party, model, answers, rows=len(entities))

@@ -22,7 +22,7 @@ from sottovoce.text.columns import Categorical
 from sottovoce.text.documents import Document
 from sottovoce.text.features import NORM_PARTS, FeatureReader, FeatureRows, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
-from sottovoce.text.labels import label_name
+from sottovoce.text.labels import label_name, unknown_label
 from sottovoce.text.passes import training_examples
 
 Floats = NDArray[np.float64]
@@ -168,7 +168,7 @@ def _place(column: Categorical, document: Document, peer: str) -> int:
     value = document.columns.get(column.name)
     name = None if value is None else label_name(value)
     if name not in column.values:
-        shown = "nothing" if name is None else repr(name)
+        shown = "nothing" if name is None else f"one {unknown_label(name, column.values)}"
         raise InputError(
             f"{document.origin}: expected a public value of the shared column {column.name} "
             f"({', '.join(column.values)}) at {peer!r}, found {shown}",
@@ -195,7 +195,7 @@ class EntityTable:
             if name in by_name:
                 raise InputError(
                     f"{document.origin}: expected every entity once at {peer!r}, "
-                    f"found {name!r} twice"
+                    f"found that of {by_name[name].origin} again"
                 )
             by_name[name] = document
         return cls(peer, by_name)
