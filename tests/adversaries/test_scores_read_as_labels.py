@@ -33,13 +33,12 @@ def outcome() -> StudyOutcome:
 
 def deviate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every text seems to have each of its words a billion times."""
-    honest = quorum_queries._rows_of
+    honest = quorum_queries.share_rows
 
-    def rows(*what: Any) -> Any:
-        brought = honest(*what)
-        return type(brought)(brought.values << np.int64(30), brought.offsets)
+    def share_rows(sharing: Any, rows: Any, *what: Any, **more: Any) -> Any:
+        return honest(sharing, rows << np.int64(30), *what, **more)
 
-    monkeypatch.setattr(quorum_queries, "_rows_of", rows)
+    monkeypatch.setattr(quorum_queries, "share_rows", share_rows)
 
 
 def test_rows_that_no_document_has_are_told_no_label_and_are_charged(

@@ -37,11 +37,11 @@ _SUMS = 2
 
 
 class BitCheck(OpeningShare, frozen=True):
-    """A share of what is 0 if all signs of a query are bits."""
+    """A share of what is 0 if all signs of a query, or of an evaluation, are bits."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the opener, and with its answer every member",
-        reveals="whether all scores of a query are as small as scores of rows can be: exactly 0 "
+        reveals="whether all scores are as small as scores of rows can be: exactly 0 "
         "if so, else a random number",
         assuming="no more members than the threshold pool with each other and the opener",
     )

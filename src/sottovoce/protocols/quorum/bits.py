@@ -1,6 +1,7 @@
 """A shared bit in all residue fields, from its shares in the first: opened under a shared coin.
 
     dealers (t + 1)            member i                       opener
+      │                           │ it is a bit ─────────────────▶│   (bit_check.py)
       │ coins, degree t ─────────▶│   their exclusive or (products.py)
       │                           │ bit ⊕ coin, made fresh ──────▶│   FlippedBit
       │                           │◀───────────── public ─────────│
@@ -21,6 +22,7 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER_THEN_MEMBERS, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.quorum.bit_check import check_bits, check_openings
 from sottovoce.protocols.quorum.comparison import BIT_BASE, random_bits
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, renewed
 from sottovoce.protocols.quorum.members import Quorum
@@ -41,6 +43,8 @@ class FlippedBit(OpeningShare, frozen=True):
 def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: str) -> Party[Planes]:
     """Shares of degree t of a bit in all fields of a base, from those in the first."""
     quorum, shape = member.quorum, bit.shape[1:]
+    # A number that is no bit would be seen by everybody, whatever the coin.
+    yield from check_bits(member, bit[:1], purpose=purpose)
     item = Item(quorum.threshold, base, shape)
 
     def secrets(entropy: Entropy) -> list[Planes]:
@@ -69,6 +73,7 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
 
 def coin_openings(quorum: Quorum, base: Base, shape: tuple[int, ...]) -> Iterator[Opening]:
     """Everything that is opened for it, in order."""
+    yield from check_openings(quorum, shape)
     for _ in range(quorum.threshold):
         yield reduction(quorum, base, shape)
     yield _flip_opening(quorum, shape)

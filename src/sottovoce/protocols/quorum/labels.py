@@ -141,10 +141,11 @@ class LabelPlan:
         for level, matches in enumerate(levels):
             shape = (self.rows, matches)
             yield from self.comparison.openings(self.quorum, shape)
-            yield from check_openings(self.quorum, shape)
             if level < len(levels) - 1:
                 yield from coin_openings(self.quorum, self.base, shape)
                 yield reduction(self.quorum, self.base, shape)
+            else:
+                yield from check_openings(self.quorum, shape)
             yield reduction(self.quorum, BIT_BASE, shape)
 
 
@@ -233,12 +234,13 @@ def _label(member: QuorumMember, plan: LabelPlan, scores: Planes) -> Party[Plane
         margin = base.subtract(left, right)
         purpose = f"level/{level}"
         won = yield from at_least_zero(member, plan.comparison, margin, purpose=purpose)
-        yield from check_bits(member, won, purpose=purpose)
         if level < len(plan.matches()) - 1:
             everywhere = yield from in_every_field(member, won, base, purpose=purpose)
             gained = yield from multiplied(member, everywhere, margin, purpose=f"{purpose}/score")
             winners = base.add(right, gained)
             scores = np.concatenate([winners, scores[:, :, 2 * matches :]], axis=2)
+        else:
+            yield from check_bits(member, won, purpose=purpose)
         first, second = index[:, :, 0 : 2 * matches : 2], index[:, :, 1 : 2 * matches : 2]
         ahead = BIT_BASE.subtract(first, second)
         moved = yield from multiplied(member, won, ahead, purpose=f"{purpose}/index")

@@ -33,6 +33,7 @@ from sottovoce.numbers.residues import FAST, Base, Planes, slices
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.quorum.bit_check import refuse_others
 from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
@@ -204,7 +205,7 @@ def open_comparisons(opener: Opener, plan: QuorumTally) -> Party[None]:
     for peer in plan.rows:
         for count in plan.pieces(peer):
             for opening in plan.openings(count):
-                yield from opener.open(opening)
+                refuse_others(opening, (yield from opener.open(opening)))
 
 
 def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:

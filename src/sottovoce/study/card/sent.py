@@ -153,7 +153,7 @@ def _stages(study: Study) -> Iterator[Stage]:
     if study.plan.evaluations:
         yield "evaluation", (evaluation,)
         if study.members_count:
-            yield "evaluation", (quorum_roc, quorum_tally)
+            yield "evaluation", (quorum_roc, quorum_tally, bit_check)
 
 
 def _shared_solve(study: Study) -> Iterator[Stage]:
@@ -307,7 +307,9 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     quorum_bits.FlippedBit: _tournament,
-    bit_check.BitCheck: lambda study: study.plan.release.opens is not Opens.SCORES,
+    bit_check.BitCheck: lambda study: (
+        study.plan.release.opens is not Opens.SCORES or study.plan.evaluations > 0
+    ),
     model.ReleasedShare: _opens(Opens.WEIGHTS),
     model.EncryptedModel: lambda study: not study.on_shares,
     model.SharedModel: lambda study: study.on_shares,
