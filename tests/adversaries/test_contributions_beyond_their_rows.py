@@ -27,10 +27,10 @@ from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import (
     blocks,
     contributions,
-    encrypted_training,
     quorum_contributions,
     solving,
 )
+from sottovoce.study.stages.encrypted import encrypted_training
 from sottovoce.study.stages.holdings import PeerBlocks
 from sottovoce.text.documents import Document
 
