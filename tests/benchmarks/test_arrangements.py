@@ -9,10 +9,12 @@ from benchmarks.commands import app
 from benchmarks.studies import arrangements as bench
 from benchmarks.studies.arrangements import EntityTableMade, measure
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.stages.encrypted import descent_numbers
 
 
 def test_every_arrangement_has_its_row(monkeypatch) -> None:
     monkeypatch.setitem(bench.DESCENT, "rados", 32)
+    monkeypatch.setattr(descent_numbers, "STEPS", 2)
     rows = list(measure(60, kind=InsecureToyPlan, key_bits=768))
     assert [(row["arrangement"], row["engine"]) for row in rows] == [
         *(("rows", "shares"), ("features", "shares")),

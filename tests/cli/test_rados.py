@@ -98,4 +98,4 @@ def test_a_third_party_learns_between_processes(tmp_path: Path) -> None:
     asked = patient_rows(9, 40)
     labels = ReleasedClassifier.load(model).predict(asked)
     right = [label == row.label for label, row in zip(labels, asked, strict=True)]
-    assert sum(right) > 28
+    assert sum(right) > 24

@@ -178,9 +178,11 @@ def test_whoever_is_killed_goes_on_with_the_descent(
     founded: Founded, victim: str, stage: str, kind: str
 ) -> None:
     """Rados are drawn anew in every study, so sites are compared with each other, and with text."""
-    place = founded(engine="paillier", features=5, more=DESCENT)
+    place = founded(engine="paillier", features=5, more=DESCENT, stage="10 minutes")
     place.start_all()
     place["coordinator"].until(kind, stage=stage)
     place.restart(victim)
+    for site in place.sites:
+        place[site].until("result", seconds=900)
     weights = place.weights()
     assert weights.any()

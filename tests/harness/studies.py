@@ -38,6 +38,13 @@ def notes(
     return found
 
 
+def told_apart(count: int, seed: int) -> list[Document]:
+    """Texts of two classes that share no word, each with a word of its own."""
+    words = {"urgent": "fever cough", "routine": "calm rested"}
+    order = [*words] * (count // 2)
+    return [Document(f"{words[one]} note{seed}x{n}", one) for n, one in enumerate(order)]
+
+
 @dataclass
 class Case:
     """A study with its documents, run when first looked at."""

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from harness.network import Network, read_toy
-from harness.studies import notes
+from harness.studies import told_apart
 from harness.tables import patient_rows
 from sottovoce.errors import InputError
 from sottovoce.paillier import Plain
 from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.study.queries.classification import Answer
+from sottovoce.study.stages.encrypted import descent_numbers
 from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
 from sottovoce.text.documents import Document
 
@@ -53,6 +54,12 @@ OWNER = (
     .replace('coordinator = "Institute"', 'coordinator = "Northfield Hospital"')
     .replace('harbour = "Harbour Clinic"\nvalley = "Valley Practice"\nhill = "Hill Practice"\n', "")
 )
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch):
+    """A third of the steps of a study: every one of them takes the same course."""
+    monkeypatch.setattr(descent_numbers, "STEPS", 4)
 
 
 async def trained_and_asked(
@@ -96,26 +103,32 @@ def test_four_sites_descend_on_rados_that_went_around_rings(tmp_path: Path, monk
     clear = np.abs(scores) > 1e-3 * np.abs(scores).max()
     found = np.array([classes[0] for classes in answer.classes])
     assert (found == np.where(scores > 0, "sick", "well"))[clear].all()
-    truth = np.array([document.label for document in asked])
-    assert np.mean(found == truth) > 0.6
 
 
 def test_a_lone_owner_lends_its_descent(tmp_path: Path) -> None:
-    net = Network(tmp_path, OWNER, {"north": patient_rows(4, 60)})
+    mine, asked = (
+        [row for row in patient_rows(seed, 100) if abs(differs(row)) > 0.7] for seed in (4, 9)
+    )
+    net = Network(tmp_path, OWNER, {"north": mine})
     net.create()
-    asked = patient_rows(9, 20)
     answer = asyncio.run(trained_and_asked(net, ("north", "evaluator"), asked, stays=None))
     truth = [document.label for document in asked]
     right = [classes[0] == label for classes, label in zip(answer.classes, truth, strict=True)]
-    assert np.mean(right) > 0.6
+    assert np.mean(right) > 0.75
+
+
+def differs(row: Document) -> float:
+    """What makes a patient sick."""
+    pulse, sugar = (float(value) for value in row.columns.values())
+    return pulse - sugar
 
 
 WORDS = """
 [study]
 name = "urgency of notes"
 coordinator = "Institute"
-labels = {labels}
-features = 8
+labels = ["routine", "urgent"]
+features = 6
 engine = "paillier"
 {learner}
 held_out = 0.0
@@ -144,18 +157,16 @@ stage = "5 minutes"
 )
 def test_texts_go_through_an_intermediary(tmp_path: Path, learner: str) -> None:
     """Between machines, for both learners: the cloud sees ciphertexts, the labels are good."""
-    by_site = notes(90)
-    parts = dict(zip(("north", "harbour", "valley"), by_site.values(), strict=True))
-    labels = sorted({document.label for part in parts.values() for document in part})
-    text = WORDS.replace("{labels}", str(labels).replace("'", '"')).replace("{learner}", learner)
-    net = Network(tmp_path, text, parts)
+    sites = ("north", "harbour", "valley")
+    parts = {site: told_apart(20, seed) for seed, site in enumerate(sites)}
+    net = Network(tmp_path, WORDS.replace("{learner}", learner), parts)
     net.create()
     sites = (*parts, "evaluator", "intermediary-north")
     asked = parts["north"]
     answer = asyncio.run(trained_and_asked(net, sites, asked, stays="evaluator"))
     truth = [document.label for document in asked]
     right = [classes[0] == label for classes, label in zip(answer.classes, truth, strict=True)]
-    assert np.mean(right) > max(map(truth.count, labels)) / len(truth)
+    assert np.mean(right) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from sottovoce.paillier import Plain
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.protocols.runner import converse
+from sottovoce.study.stages.encrypted import descent_numbers
 from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
 from sottovoce.study.stages.encrypted.exported_rados import (
     added_rados,
@@ -57,6 +58,12 @@ sugar = { low = -1, high = 1 }
 KEY = toy_key(bits=768)
 ROWS = 80
 PARTS = {"north": patient_rows(1, 40), "harbour": patient_rows(2, 40)}
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch):
+    """A third of the steps of a study: every one of them takes the same course."""
+    monkeypatch.setattr(descent_numbers, "STEPS", 4)
 
 
 def terms(text: str = TEXT):
