@@ -38,6 +38,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "it, so the joint model does not depend on what stands beside it there",
         named_tests(
             "words_of_a_named_patient",
+            "test_whoever_has_the_surname_a_site_contributes_the_same",
             "test_a_column_of_one_document_is_in_no_row",
             "test_with_it_in_the_rows_labels_alone_give_the_words_away",
         ),
@@ -100,7 +101,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the rows can have (`quorum`), and columns of it while the whole fits (`shares` and "
         "`paillier`, whose bit does not name the peer); of a coordinator that pools with the peer, "
         "the directions. Of n sampled rados up to (1 + 20/√n)² times the weight passes, and in "
-        "partition `features` all that rows could weigh if every column were at its largest",
+        "partition `features` all that rows could weigh if every column were at its largest; with "
+        "the learner `rado-descent` nothing is compared",
     ),
     Deviation(
         PEER,

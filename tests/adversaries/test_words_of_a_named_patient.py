@@ -5,12 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.dishonest_peer import VICTIM, Mallory
+from harness.dishonest_peer import NAME, VICTIM, Mallory
 from sottovoce.errors import SottovoceError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import Policy
 from sottovoce.study.choices import Centre
+from sottovoce.study.stages.contributions import local_moments
+from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.training import training_side
 from sottovoce.text import passes
+from sottovoce.text.documents import Document
 
 # Words in a document of ten have about a third of its length each; it tries what shows most.
 SHARES = (0.01, 0.025, 0.05, 0.1)
@@ -33,10 +37,35 @@ def anywhere(
     return attacker
 
 
+# It may try every share at every centre: by chance alone one of all of them is as good as this
+# in a thousand such tests.
+CHANCE = 1e-3 / (len(SHARES) * len(Centre))
+
+
+def test_whoever_has_the_surname_a_site_contributes_the_same(mallory: Mallory) -> None:
+    """Exactly: what cannot be told apart cannot be read from any number of labels."""
+    outcome = mallory.train()
+    model = outcome.models[VICTIM]
+    halves = model.space.dictionary.idf_halves
+    prepared = Prepared(outcome.trained.totals, halves, model.space, model.key)
+    documents = training_side(outcome.parties[VICTIM], mallory.documents[VICTIM])
+    place = documents.index(mallory.victim)
+
+    def contributed(named: int) -> tuple[bytes, bytes]:
+        mine = list(documents)
+        mine[place] = Document(mallory.victim.text.removesuffix(f" {NAME}"), mallory.victim.label)
+        mine[named] = Document(f"{mine[named].text} {NAME}", mine[named].label)
+        moments = local_moments(mallory.study, prepared, mine)
+        return moments.upper.tobytes(), moments.products.tobytes()
+
+    assert mallory.column >= 0
+    assert len({contributed(named) for named in (place, 0, 1, len(documents) - 1)}) == 1
+
+
 def test_a_column_of_one_document_is_in_no_row(anywhere: Mallory) -> None:
     found = anywhere.read(anywhere.train(), *SHARES)
     assert found[0].true.sum() >= 5
-    assert all(read.chance > 0.05 for read in found), [read.chance for read in found]
+    assert all(read.chance > CHANCE for read in found), [read.chance for read in found]
 
 
 def test_with_it_in_the_rows_labels_alone_give_the_words_away(
@@ -49,7 +78,7 @@ def test_with_it_in_the_rows_labels_alone_give_the_words_away(
     monkeypatch.setattr(passes, "kept_columns", everything)
     (read,) = anywhere.read(anywhere.train(), 0.025)
     assert read.right >= 4
-    assert read.chance < 1e-4
+    assert read.chance < CHANCE / 10
 
 
 def test_a_site_refuses_totals_that_its_peers_cannot_have(mallory: Mallory) -> None:
