@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sottovoce.errors import MisuseError
-from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores
+from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores, held
 from sottovoce.study.queries.calibration import MOST_BINS, Calibration
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.roc import counted
@@ -78,7 +78,7 @@ def test_reliability_is_told_in_words_and_in_pictures() -> None:
 
 def test_without_a_roc_there_are_no_probabilities() -> None:
     with pytest.raises(MisuseError, match="there is no joint evaluation yet"):
-        calibrations(None)
+        held(None)
     empty = Evaluation.of(LABELS, np.array([[9, 1], [1, 9]]), ("a", "b", "c"), fewest=3)
     assert "no reliability" in str(empty.plot_reliability())
     with pytest.raises(MisuseError, match="no point of the joint ROC of 'spam' may be shown"):
