@@ -226,7 +226,7 @@ def test_a_peer_takes_part_in_no_more_evaluations_than_were_agreed(binary: Case)
     """With released weights no query asks the coordinator, so every party counts for itself."""
     outcome = binary.changed(release="peers").run()
     outcome.evaluate(binary.documents)
-    with pytest.raises(MisuseError, match="the study has 1 evaluations, and all were held"):
+    with pytest.raises(MisuseError, match="the study allows 1 evaluations, and all were held"):
         outcome.evaluate(binary.documents)
 
 
