@@ -193,7 +193,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
             folder="study",
         ),
         "a point that is not the joint mean, told to everybody alike: it costs steps of the solve "
-        "and gives the same model",
+        "and gives the same model. In engine `quorum` nobody is named for it: a peer that says it "
+        "was told another point, and was not, stops the study in the same way",
     ),
     Deviation(
         COORDINATOR,

@@ -172,12 +172,18 @@ def collect(
 
 
 def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
-    if context != summand.bound():
+    if context == summand.bound():
+        return
+    if context.endswith(summand.context.encode()):
+        # The same study, attempt and peers: one of us was shown something else, perhaps it was us.
         raise ViolationError(
-            f"{summand.purpose}: expected a share for this plan and attempt, found another, "
-            "or one of a peer that was shown something else than we were",
-            party=peer,
+            f"contribution: expected a share of what everybody was shown, found that {peer} was "
+            "shown something else than we were: the coordinator told us different things, or "
+            f"{peer} says so"
         )
+    raise ViolationError(
+        f"{summand.purpose}: expected a share for this plan and attempt, found another", party=peer
+    )
 
 
 def sum_opening(quorum: Quorum, base: Base, length: int) -> Opening:
