@@ -97,3 +97,12 @@ def test_marks_of_a_page_are_shown_as_they_stand() -> None:
     assert markdown("[click](http://x) <b> *c* `d`") == (
         "\\[click\\](http://x) \\<b\\> \\*c\\* \\`d\\`"
     )
+
+
+def test_marks_that_pile_up_over_other_lines_are_refused_and_escaped() -> None:
+    struck = "north" + "\u0336" * 50
+    assert fault_in(struck) == "expected printable characters only, found U+0336 at character 10"
+    assert escaped(struck) == "north" + "\u0336" * 4 + "\\u0336" * 46
+    for name in ("Nordklinik Köln", "No\u0308rd", "Bệnh viện", "अस्पताल क्ष्मी", "בְּרֵאשִׁית"):
+        assert fault_in(name) is None
+        assert escaped(name) == name

@@ -6,12 +6,16 @@ only, and whatever else reaches a screen is shown escaped.
 """
 
 import re
+import unicodedata
+from collections.abc import Iterator
 
 MAX_NAME = 120
 """Characters of a name, a label, an organisation: more could fill a screen with its own lines."""
 MAX_WORDS = 400
 """Characters of a sentence, such as the approval of a study."""
 
+# Marks over one letter: no script in use has more.
+_MOST_MARKS = 4
 _PATH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 # Printable by Unicode's classes, but drawn as nothing or as empty space.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
@@ -24,12 +28,20 @@ def is_printable(character: str) -> bool:
     return character.isprintable() and character not in _INVISIBLE
 
 
+def _judged(text: str) -> Iterator[tuple[str, bool]]:
+    """Every character, and whether it stays in its place; a pile of marks reaches other lines."""
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character)[0] == "M" else 0
+        yield character, is_printable(character) and marks <= _MOST_MARKS
+
+
 def unprintable_in(text: str) -> str | None:
     """The first character that may not stand in a text from outside, by number and place."""
     if text.isascii() and text.isprintable():
         return None
-    for place, character in enumerate(text, 1):
-        if not is_printable(character):
+    for place, (character, harmless) in enumerate(_judged(text), 1):
+        if not harmless:
             return f"U+{ord(character):04X} at character {place}"
     return None
 
@@ -60,7 +72,9 @@ def escaped(text: str) -> str:
     r"""The text with every unprintable character written as \x1b, \u202e or \U000e0001."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(character if is_printable(character) else _code(character) for character in text)
+    return "".join(
+        character if harmless else _code(character) for character, harmless in _judged(text)
+    )
 
 
 def escaped_lines(text: str) -> str:
