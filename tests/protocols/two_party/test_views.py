@@ -150,5 +150,6 @@ def test_no_kind_of_question_is_left_out() -> None:
         "MaskedMatrices",  # test_crossed
         "OwnFactor",  # test_own_masks
         "OwnDirection",  # test_own_masks
+        "MaskedMoments",  # test_moment_check
     }
     assert asked == here | elsewhere
