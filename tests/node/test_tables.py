@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.network import Network, described
-from sottovoce.cli.commands.classify import _read
+from sottovoce.cli.commands.classify import _documents, _opened
 from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import InputError
@@ -78,7 +78,8 @@ def test_three_sites_learn_from_columns_and_label_rows(tmp_path: Path) -> None:
         choice.check()
     net = Network(tmp_path, TEXT, {site: choice.read(plan) for site, choice in choices.items()})
     net.create()
-    asked = _read(SourceChoice(str(write_table(tmp_path / "asked.csv", 9, 24))), plan, None)
+    choice = SourceChoice(str(write_table(tmp_path / "asked.csv", 9, 24)))
+    asked = list(_documents(_opened(choice, plan, None), plan))
     assert asked[0].text == ROW
     assert set(asked[0].columns) == {"ward", "pulse", "outcome"}
 
