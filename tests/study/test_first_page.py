@@ -215,6 +215,12 @@ def test_a_participant_that_brings_no_text_reads_what_it_sends(study: Study) -> 
     assert "No text leaves" not in text
 
 
+def test_a_coordinator_reads_once_what_it_does(study: Study) -> None:
+    said = page(study, "Institute for Health Data")
+    assert said.count("Institute for Health Data runs the study") == 1
+    assert "runs the study (as coordinator)" in page(study, "Northfield Hospital")
+
+
 def test_the_card_names_the_fingerprint_only_when_everybodys_keys_are_known(study: Study) -> None:
     before, after = (StudyCard(study, keyed=keyed) for keyed in (False, True))
     assert before.fingerprint not in before.markdown()

@@ -103,9 +103,10 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     if peers and not study.outsourced:
         mine += (
             f" {_counted(peers, 'organisations')} train one program that tells "
-            f"{_counted(labels, 'classes')} apart; each keeps its documents. "
-            f"{_coordinator(study)} runs the study (as coordinator), and has none."
+            f"{_counted(labels, 'classes')} apart; each keeps its documents."
         )
+        if _coordinator(study) != organisation:
+            mine += f" {_coordinator(study)} runs the study (as coordinator), and has none."
     yield from _titled("What your organisation does here", mine.strip())
     yield ""
 
@@ -181,8 +182,8 @@ def _fails(study: Study) -> Iterator[str]:
         yield from _item(f"{who}: they could {gives}.")
     sealed = study.plan.release.opens is not Opens.WEIGHTS and study.engine is not Engine.QUORUM
     if study.deals_itself:
-        who = "whoever asks without a dealer, with either half"
-        yield from _item(f"{who}: they could read the model.")
+        who = "whoever asks without a dealer, with a half of the model"
+        yield from _item(f"{who}: they could read it.")
     elif sealed and not study.on_shares:
         yield from _item("the coordinator with any peer: they could read the model.")
     yield ""
