@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.network import TOY_POLICY, Network, described
-from sottovoce.cli.commands.classify import _read
+from sottovoce.cli.commands.classify import _documents, _opened
 from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import parse_study
 from sottovoce.errors import InputError
@@ -53,6 +53,12 @@ enrolment = "5 minutes"
 stage = "2 minutes"
 """
 WARDS = ("eye", "heart", "lung")
+
+
+def asked_rows(choice: SourceChoice, net: Network, count: int) -> list[Document]:
+    """The first rows of a table as `classify` reads them."""
+    plan = described(net.text).plan
+    return list(_documents(_opened(choice, plan, None, peer="valley"), plan))[:count]
 
 
 def patients(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -128,7 +134,7 @@ def test_sites_learn_from_different_columns_and_label_what_they_have(
 ) -> None:
     net, paths = federated(tmp_path, remote)
     choice = SourceChoice(str(paths["valley"]), group="patient")
-    asked = _read(choice, described(net.text).plan, None, peer="valley")[:40]
+    asked = asked_rows(choice, net, 40)
     policy = replace(TOY_POLICY, remotes=frozenset(Remote))
 
     async def story() -> None:
@@ -151,7 +157,7 @@ def test_sites_learn_from_different_columns_and_label_what_they_have(
 def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -> None:
     net, paths = federated(tmp_path, "full")
     choice = SourceChoice(str(paths["valley"]), group="patient")
-    asked = _read(choice, described(net.text).plan, None, peer="valley")[:4]
+    asked = asked_rows(choice, net, 4)
     policy = replace(TOY_POLICY, remotes=frozenset(Remote))
 
     async def story() -> None:
@@ -175,7 +181,7 @@ def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -
 def test_an_entity_that_only_one_peer_has_is_named(tmp_path: Path) -> None:
     net, paths = federated(tmp_path, "full")
     choice = SourceChoice(str(paths["valley"]), group="patient")
-    known = _read(choice, described(net.text).plan, None, peer="valley")[:1]
+    known = asked_rows(choice, net, 1)
     stranger = [replace(known[0], group="patient 900")]
     policy = replace(TOY_POLICY, remotes=frozenset(Remote))
 
