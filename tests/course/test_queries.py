@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.entropy import SeededEntropy
 from sottovoce.course.actions import Action, Emit, Tell, WakeAt
 from sottovoce.course.control import (
     COORDINATOR,
@@ -61,10 +62,13 @@ from sottovoce.course.queries.seat import SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.errors import AbsenceError, SottovoceError, StoppedError
 from sottovoce.protocols.messages import Message
-from sottovoce.study.choices import Verdict
+from sottovoce.study.choices import Engine, Verdict
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.evaluation import HeldEvaluations
+from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.agreement import SignedConsent
 from sottovoce.study.study import Study
+from sottovoce.text.labels import Labels
 from sottovoce.wire import Codec
 
 PEERS = ("north", "harbour", "valley", "lakeside")
@@ -566,3 +570,106 @@ def test_a_helper_ends_when_the_study_is_closed(evaluator: Told) -> None:
     actions = evaluator.hears(COORDINATOR, Closed())
     assert {EraseShare(), StopServing(), Forget(FIRST)} <= set(actions)
     assert StopServing() in evaluator.restarted()
+
+
+# Members of a quorum.
+
+
+@pytest.fixture
+def quorum_study() -> Study:
+    """Four members, of whom three answer a query."""
+    roster, _ = draw_roster(
+        PEERS, entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+    )
+    plan = StudyPlan("s-1", Labels(("routine", "urgent")), features=8, engine=Engine.QUORUM)
+    return Study(replace(plan, threshold=1), roster)
+
+
+@pytest.fixture
+def quorum_coordinator(quorum_study: Study) -> Told:
+    told = Told(
+        coordinator_service,
+        CoordinatorService.of(
+            "s-1",
+            quorum_study,
+            PEERS,
+            records={},
+            book=EvaluationBook(),
+            gather=10.0,
+            presence=SeatsSeen(6.0),
+        ),
+    )
+    told(Started())
+    for seat in quorum_study.roster.names:
+        told(Seen(seat))
+    return told
+
+
+def helpers(actions: tuple[Action, ...]) -> list[str]:
+    (run,) = [action for action in actions if isinstance(action, RunQuery)]
+    return list(run.helpers)
+
+
+MEMBERS = [f"member-{peer}" for peer in PEERS]
+
+
+def test_a_query_is_answered_by_the_members_that_are_here(quorum_coordinator: Told) -> None:
+    told = quorum_coordinator
+    assert helpers(told.hears("north", AskedQuery(0))) == MEMBERS
+    told(ConversationEnded(FIRST, charged=32))
+    told.now += 7.0
+    for member in MEMBERS[1:]:
+        told(Seen(member))
+    assert helpers(told.hears("north", AskedQuery(1))) == MEMBERS[1:]
+    told(ConversationEnded(QueryId("north", 1), charged=32))
+    # With too few of them, everybody is waited for.
+    told.now += 7.0
+    for member in MEMBERS[2:]:
+        told(Seen(member))
+    assert helpers(told.hears("north", AskedQuery(2))) == MEMBERS
+
+
+def rejoined(seat: str) -> SeatRejoined:
+    consent = SignedConsent(seat, b"b" * 32, b"d" * 32, b"s" * 64)
+    return SeatRejoined(seat, Rejoining(Seating(1, ()), consent))
+
+
+def test_a_member_that_lost_its_disk_is_not_asked_any_more(quorum_coordinator: Told) -> None:
+    told = quorum_coordinator
+    told(rejoined(MEMBERS[0]))
+    told(Seen(MEMBERS[0]))
+    assert helpers(told.hears("harbour", AskedQuery(0))) == MEMBERS[1:]
+
+
+def test_an_evaluation_waits_for_the_members_of_those_who_are_ready(
+    quorum_coordinator: Told,
+) -> None:
+    told = quorum_coordinator
+    told.now += 7.0
+    for seat in (*PEERS, *MEMBERS[1:]):
+        told(Seen(seat))
+    for peer in PEERS:
+        assert not told_by(told.hears(peer, AskedEvaluation()), OpenedEvaluation)
+    (opened,) = told_by(told(Seen(MEMBERS[0])), OpenedEvaluation) or told_by(
+        told(Tick()), OpenedEvaluation
+    )
+    assert isinstance(opened.message, OpenedEvaluation)
+    assert opened.message.peers == PEERS
+
+
+@pytest.mark.parametrize("threshold", [1, 0])
+def test_an_asker_begins_anew_without_a_member_if_there_is_one_to_spare(
+    quorum_study: Study, threshold: int
+) -> None:
+    roster = quorum_study.roster
+    if not threshold:  # three members, all of whom are needed
+        roster, _ = draw_roster(
+            PEERS[:3], entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
+        )
+    told = seat_of(Study(quorum_study.plan, roster), "north")
+    told(MINE)
+    actions = told(ConversationOverdue(FIRST, MEMBERS[1], "no message came"))
+    again = [each.message for each in told_by(actions, AskedQuery)]
+    assert again == ([AskedQuery(1)] if threshold else [])
+    ended = [action for action in actions if isinstance(action, EndAsking)]
+    assert bool(ended) != bool(again)

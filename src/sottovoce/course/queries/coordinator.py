@@ -144,8 +144,8 @@ def _start(
 def _ask(
     state: CoordinatorService, asker: str, happened: object, now: float
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
-    presence, members = state.evaluations.presence, state.evaluations.study.roster.members
-    absent = frozenset(name for name in members if not presence.is_here(name, now))
+    members = state.evaluations.study.roster.members
+    absent = frozenset(name for name in members if not state.evaluations.can_help(name, now))
     before = replace(state.askers[asker], absent=absent)
     after, actions = answering.step(before, happened, now=now)
     return replace(state, askers={**state.askers, asker: after}), actions

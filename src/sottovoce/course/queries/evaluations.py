@@ -80,6 +80,10 @@ class Evaluations:
         """The open evaluation, or the next one."""
         return EvaluationId(self.record.number, self.record.attempt)
 
+    def can_help(self, seat: str, now: float) -> bool:
+        """Whether a seat is here, and has what it kept: one that enrolled again lost its share."""
+        return self.presence.is_here(seat, now) and seat not in self.rejoined
+
     @property
     def conversations(self) -> tuple[EvaluationId, ...]:
         """The open conversations."""
@@ -157,7 +161,11 @@ def _look(turn: _Turn) -> None:
         return
     expected = state.held.peers or tuple(peer for peer in state.peers if peer not in book.gone)
     ready = (peer for peer in expected if peer in book.ready)
-    here = tuple(peer for peer in ready if state.presence.is_here(peer, turn.now))
+    here = tuple(
+        peer
+        for peer in ready
+        if all(state.can_help(seat, turn.now) for seat in state.study.whole_organisations((peer,)))
+    )
     late = state.newest + state.gather
     first = state.held.peers is None
     if len(here) >= FEWEST_PEERS and (here == expected or (first and turn.now >= late)):

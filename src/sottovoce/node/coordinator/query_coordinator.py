@@ -231,7 +231,8 @@ def _read_rejoined(
     journal: Journal, standing: AfterTraining
 ) -> Iterator[tuple[str, AfterTraining]]:
     """Seats that enrolled again before this process started, with their new keys."""
-    for seat in standing.study.roster.peers:
+    roster = standing.study.roster
+    for seat in (*roster.peers, *roster.members):
         data = journal.note(_rejoining(seat))
         if data is not None:
             rejoining = Codec().decode(data, Rejoining)
