@@ -20,7 +20,7 @@ count of one peer, who may pool with up to t members and the opener and still le
 the totals.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -48,6 +48,8 @@ SIDES = 2
 """Rows of a class, and rows that are not of it."""
 # Scores whose places are searched for at a time: some 5 MB of masks a message.
 _SEARCHED = 2**13
+# Those who wait hear of it after so many openings.
+_TOLD_AFTER = 8
 
 
 class TallyShare(OpeningShare, frozen=True):
@@ -200,12 +202,18 @@ def give_totals(member: QuorumMember, plan: QuorumTally, totals: Planes) -> Part
     yield from given(plan.quorum, plan.opening(), fresh)
 
 
-def open_comparisons(opener: Opener, plan: QuorumTally) -> Party[None]:
-    """The opener's part of the counting: it sees what is masked."""
+def open_comparisons(
+    opener: Opener, plan: QuorumTally, progress: Callable[[], Party[None]] | None = None
+) -> Party[None]:
+    """The opener's part of the counting: it sees what is masked, and tells who waits."""
+    done = 0
     for peer in plan.rows:
         for count in plan.pieces(peer):
             for opening in plan.openings(count):
                 refuse_others(opening, (yield from opener.open(opening)))
+                done += 1
+                if progress is not None and done % _TOLD_AFTER == 0:
+                    yield from progress()
 
 
 def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:

@@ -5,6 +5,7 @@
       │◀───────────── CountedRows ────│──────────── CountedRows ──────────▶│
       │   quorum/tally.py: rows in shares to the members, who compare and add up
       │──────────────────────────────▶│◀──────────────────────────────────▶│
+      │◀──────────── CountingStep ────│   now and then, and at the end
       │   the sums of the evaluation (evaluation.py): only if they may be opened …
       │                               │◀──────────── TallyShare ───────────│
 
@@ -74,6 +75,17 @@ class CountedRows(Message, frozen=True):
         assuming="batches are padded",
     )
     rows: tuple[int, ...]
+
+
+class CountingStep(Message, frozen=True):
+    """The members are still counting, or they have counted everything."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every peer of the evaluation",
+        reveals="how far the counting is",
+        assuming="how much there is to count is public",
+    )
+    goes_on: bool
 
 
 @dataclass(frozen=True)
@@ -151,6 +163,9 @@ def bring_rows(
         marks_of(held.truth, size),
         entropy=drawn.entropy,
     )
+    # Counting takes longer than one wait: who waits hears that it goes on.
+    while (yield from receive(party.study.roster.coordinator, CountingStep)).goes_on:
+        pass
 
 
 def _told(
@@ -219,5 +234,11 @@ def open_counting(
     for name in (*peers, *tally.plan.quorum.members):
         yield Send(name, counted)
     opener = Opener(tally.plan.quorum)
-    yield from open_comparisons(opener, tally.plan)
+
+    def told(*, goes_on: bool = True) -> Party[None]:
+        for peer in peers:
+            yield Send(peer, CountingStep(goes_on))
+
+    yield from open_comparisons(opener, tally.plan, told)
+    yield from told(goes_on=False)
     return OpenedTally(opener, tally.plan)
