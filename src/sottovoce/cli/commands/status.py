@@ -86,6 +86,7 @@ def _show_run(study: "StudyStatus") -> None:
 
 def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     from sottovoce.cli.exit_states import why_stopped
+    from sottovoce.course.phases import Phase
     from sottovoce.node.site.seat_status import is_running
 
     rows = []
@@ -103,7 +104,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
             screen.say(f"{whose}: {seat.phase}, because {why_stopped(seat)}")
         if seat.waits_for:
             screen.say(f"{whose} {_waits(seat)}")
-        elif seat.phase == "enrolment":
+        elif seat.phase == Phase.ENROLMENT:
             screen.say(f"{whose} waits until everybody has joined")
         if seat.labels_left is not None:
             screen.say(f"{whose}: {seat.labels_left:,} labels left of this study's budget")
