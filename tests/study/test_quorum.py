@@ -318,7 +318,7 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     assert "The threshold of this study is 2: no 3 members may pool." in text
     assert "evaluator and dealer pool" not in text
     assert "An asker sends up to 467 bytes a document to each of 3 members" in text
-    assert "A query takes at most 22 trips." in text
+    assert "A query takes at most 26 trips." in text
     named = {line.name for line in card.lines}
     assert set(outcome.traffic.kinds) <= named
     for organisation in (*outcome.models, "coordinator"):

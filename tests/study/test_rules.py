@@ -464,7 +464,7 @@ def test_evaluation_opens_nothing_over_few_documents_or_few_peers(binary: Case) 
     case = Case(dict(list(notes(400).items())[:2]), replace(binary.plan, min_peers=2), binary.key)
     with pytest.warns(UserWarning, match="two peers"):
         outcome = case.run()
-    with pytest.raises(MisuseError, match="over at least 3 peers, and 2 are left"):
+    with pytest.raises(MisuseError, match="needs at least 3 peers, and 2 are left"):
         outcome.evaluate(case.documents)
 
 
