@@ -124,8 +124,11 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
         "found line 3 in place of line 2: the order was changed",
     ),
     "a line twice": (lambda l: [*l[:3], l[2], *l[3:]], "line 3 appears again, as line 4"),
-    "the end cut off": (lambda l: l[:4], "cut off at the end: the head beside it says 6 lines"),
-    "everything gone": (lambda l: [], "cut off at the end: .* found 0"),
+    "the end cut off": (
+        lambda l: l[:4],
+        "lines are missing at the end: the head beside it says 6 lines",
+    ),
+    "everything gone": (lambda l: [], "lines are missing at the end: .* found 0"),
     "the middle of a line gone": (lambda l: [*l[:-1], l[-1][:40]], "line 6 is cut off in the"),
     "something else": (lambda l: [b"hello\n", *l], "line 1 is no ledger line"),
     "spaces put in": (lambda l: [l[0].replace(b",", b", "), *l[1:]], "line 1 is no ledger line"),
@@ -167,13 +170,17 @@ def test_who_cuts_ledger_and_head_is_caught_by_a_receipt_alone(written: Path) ->
     written.write_bytes(b"".join(lines[:4]))
     head_path(written).write_bytes(Head.of(end, NORTH).encoded())
     assert verify(written, SEAT).lines == 4
-    with pytest.raises(LedgerError, match="cut off at the end: the coordinator's receipt says 6"):
+    with pytest.raises(
+        LedgerError, match="lines are missing at the end: the coordinator's receipt says 6"
+    ):
         verify(
             written,
             SEAT,
             witnesses=(LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),),
         )
-    with pytest.raises(LedgerError, match="cut off at the end: the words that were written down"):
+    with pytest.raises(
+        LedgerError, match="lines are missing at the end: the words that were written down"
+    ):
         verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
     with SiteLedger(written, NORTH) as ledger:
         for number in range(10, 14):
@@ -236,7 +243,9 @@ def test_nothing_is_appended_to_a_ledger_that_was_tampered_with(written: Path) -
     whole = written.read_bytes()
     lines = whole.splitlines(keepends=True)
     written.write_bytes(b"".join(lines[:4]))
-    with pytest.raises(LedgerError, match="cut off at the end: the head beside it says 6 lines"):
+    with pytest.raises(
+        LedgerError, match="lines are missing at the end: the head beside it says 6 lines"
+    ):
         SiteLedger(written, NORTH)
     written.write_bytes(b"".join([lines[0], *lines[2:]]))
     with pytest.raises(LedgerError, match="line 2 is not what was written there"):

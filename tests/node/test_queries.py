@@ -303,7 +303,7 @@ def test_a_budget_that_is_spent_is_told_by_name(trained: Network) -> None:
             many = list(trained.documents["valley"]) * 60
             with pytest.raises(MisuseError, match="the query budget of 4000 documents is spent"):
                 await trained.classify("valley", many)
-            with pytest.raises(InputError, match="at least 1 document"):
+            with pytest.raises(InputError, match="there is no document to classify"):
                 await trained.classify("valley", [])
 
     asyncio.run(story())

@@ -83,18 +83,20 @@ def test_a_ledger_that_was_cut_off_with_its_head_is_caught_by_the_receipts(
     apart.write_bytes(receipt_path(ledger.path).read_bytes())
     cut_off(ledger, 8)
     verify(ledger.path, ledger.whose)
-    with pytest.raises(LedgerError, match=r"cut off at the end: the coordinator's receipt of \S+"):
+    with pytest.raises(
+        LedgerError, match=r"lines are missing at the end: the coordinator's receipt of \S+"
+    ):
         verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
     receipt_path(ledger.path).unlink()
     assert ledger.kept_receipt() == ()
-    with pytest.raises(LedgerError, match="cut off at the end"):
+    with pytest.raises(LedgerError, match="lines are missing at the end"):
         verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt(apart))
 
     async def online() -> None:
         async with trained.serving():
             # The harness' port is another after a restart.
             told = await ledger_of(trained, "valley").asked_receipt()
-        with pytest.raises(LedgerError, match="cut off at the end"):
+        with pytest.raises(LedgerError, match="lines are missing at the end"):
             verify(ledger.path, ledger.whose, witnesses=told)
 
     asyncio.run(online())
@@ -108,7 +110,9 @@ def test_a_seat_does_not_go_on_with_a_ledger_that_was_cut_off(trained: Network) 
 
     async def story() -> None:
         async with trained.serving(), trained.staying("north", "harbour"):
-            with pytest.raises(LedgerError, match="cut off at the end: the coordinator's receipt"):
+            with pytest.raises(
+                LedgerError, match="lines are missing at the end: the coordinator's receipt"
+            ):
                 await trained.classify("valley", trained.documents["valley"][:2])
 
     asyncio.run(asyncio.wait_for(story(), 400))

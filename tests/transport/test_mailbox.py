@@ -160,6 +160,23 @@ def test_a_sender_that_hangs_up_does_not_keep_the_recipient_waiting(tmp_path):
     assert len(run(tmp_path / "mail.db", story)) == 1
 
 
+def test_what_was_read_was_given_also_before_its_post_goes_on(tmp_path):
+    """A letter stands in the file from its commit on; the loop hears of the commit later."""
+
+    async def story(mailbox):
+        await mailbox.post(letter(0))
+        second = letter(1)
+        summary = sealed(second.body, 1)
+        await mailbox._committer.submit(lambda to: mailbox._store.post(to, summary, second.body))
+        delivered = await mailbox.letters("bob")
+        assert [read for _, read in delivered] == [letter(0), second]
+        mailbox.check_position(delivered[-1][0])
+        with pytest.raises(Refusal, match="never gave"):
+            mailbox.check_position(delivered[-1][0] + 1)
+
+    run(tmp_path / "mail.db", story)
+
+
 def test_closing_wakes_who_waits_and_refuses_what_comes_later(tmp_path):
     async def story(mailbox):
         waiting = asyncio.create_task(mailbox.letters("bob", wait=20))

@@ -158,7 +158,7 @@ def test_all_processes_know_who_is_at_work_at_a_seat(postgres):
             await left.take_up("alice", b"1" * 16, left.held("alice"))
             right.check_run("alice", b"1" * 16)
             await right.take_up("alice", b"2" * 16, right.held("alice"))
-            with pytest.raises(Refusal, match="found another"):
+            with pytest.raises(Refusal, match="another process has taken it up"):
                 left.check_run("alice", b"1" * 16)
 
     asyncio.run(story())

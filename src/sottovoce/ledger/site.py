@@ -174,8 +174,8 @@ class SiteLedger:
         head = read_signed(Head, os.pread(self._head, 4096, 0))
         if head is not None and head.count > self._end.count:
             raise LedgerError(
-                f"{self.path}: cut off at the end: the head beside it says {head.count} lines, "
-                f"found {self._end.count}",
+                f"{self.path}: lines are missing at the end: the head beside it says "
+                f"{head.count} lines, found {self._end.count}",
                 hints=("restore the whole ledger from a copy",),
             )
 

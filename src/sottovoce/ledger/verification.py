@@ -156,7 +156,7 @@ def _parsed(lines: list[bytes]) -> Iterator[LedgerLine | None]:
 def _compare(path: Path, witness: LedgerWitnessed, hashes: list[str]) -> None:
     if witness.count > len(hashes):
         raise LedgerError(
-            f"{path}: cut off at the end: {witness.name} says {witness.count} lines, "
+            f"{path}: lines are missing at the end: {witness.name} says {witness.count} lines, "
             f"found {len(hashes)}"
         )
     if witness.count and not hashes[witness.count - 1].startswith(witness.hash):

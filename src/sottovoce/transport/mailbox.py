@@ -210,6 +210,8 @@ class Mailbox:
             if self._last.get(recipient, 0) > after:
                 letters = self._read(recipient, after, limit)
                 if letters:
+                    # A letter can be read from its commit on, before its own post goes on.
+                    self._arrived(recipient, letters[-1].position)
                     return letters
             if self._hurried or not await self._wait(recipient, deadline):
                 break
