@@ -194,7 +194,7 @@ def test_a_line_without_patience_says_what_it_waited_for_and_how_long(tmp_path):
                 await alice.post(letter())
             assert f"127.0.0.1:{port}" in str(gone.value)
             assert gone.value.party == "coordinator"
-            assert "sottovoce serve" in gone.value.hints[0]
+            assert "`serve` there" in gone.value.hints[0]
 
     asyncio.run(story())
 

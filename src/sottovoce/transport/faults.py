@@ -94,7 +94,11 @@ def fatal_fault(error: Exception, way: Route) -> SottovoceError | None:
 
 def absence(way: Route, what: str, *, seconds: float, last: str) -> AbsenceError:
     """The error after a wait's deadline."""
-    hints = ["the coordinator must run: sottovoce serve", "run the same command to continue"]
+    # Without our --home: it is typed at another machine.
+    hints = [
+        "ask the coordinator whether its server runs, by `serve` there",
+        "run the same command to continue",
+    ]
     if way.proxy is not None:
         hints.append(f"without the proxy: export NO_PROXY={way.address.host}")
     return AbsenceError(
