@@ -6,6 +6,7 @@ none of them again.
 """
 
 import subprocess
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -59,14 +60,13 @@ class ScriptGate:
     command: Path
     seconds: float = SCRIPT_SECONDS
     _running: set["subprocess.Popen[bytes]"] = field(default_factory=set, init=False, repr=False)
+    # A program that runs already must be known to `give_up`.
+    _starting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def ask(self, request: Request) -> bool:
         """The program's answer; any other exit code is an error, and nothing is sent."""
         try:
-            with subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
-                [self.command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-            ) as running:
-                self._running.add(running)
+            with self._started() as running:
                 try:
                     running.communicate(msgspec.json.encode(asdict(request)), timeout=self.seconds)
                 finally:
@@ -82,10 +82,19 @@ class ScriptGate:
             )
         return running.returncode == _ALLOW
 
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._starting:
+            running = subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
+                [self.command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            )
+            self._running.add(running)
+            return running
+
     def give_up(self) -> None:
         """End the program, because nobody waits for its answer any longer."""
-        for running in tuple(self._running):
-            running.kill()
+        with self._starting:
+            for running in tuple(self._running):
+                running.kill()
 
 
 class Gatekeeper:
