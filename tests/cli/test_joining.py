@@ -2,7 +2,8 @@
 
 import json
 import os
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,17 @@ from typer.testing import CliRunner
 
 from harness.commands import call
 from sottovoce import cli
+from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
-from sottovoce.node.api import SeatStatus
+from sottovoce.node.api import Documents, Joined, JoinOptions, SeatStatus
 from sottovoce.node.invitations import Invitation
+from sottovoce.node.site.site_context import SiteContext
 from sottovoce.node.site.site_folder import open_site
+from sottovoce.sources.problems import SourceProblem
+from sottovoce.sources.source import Source
+from sottovoce.study import Study
+from sottovoce.text.documents import Document
 
 
 @pytest.fixture
@@ -160,8 +167,6 @@ def test_who_only_looked_at_anothers_invitation_may_take_its_own(
 def test_labels_that_are_not_the_study_s_are_counted_and_spelled_before_consent(
     tmp_path: Path, coordinator_home: Path
 ) -> None:
-    from sottovoce.config.study_file import example
-
     home, path = tmp_path / "stanmore", tmp_path / "notes.csv"
     invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
     joined = open_site(home, entropy=SystemEntropy()).accept(invitation)
@@ -181,3 +186,41 @@ def test_labels_that_are_not_the_study_s_are_counted_and_spelled_before_consent(
     mapped = ("--label-map", "ROUTINE=routine,Urgent=urgent")
     facts = json.loads(call(*words, *mapped, "--json"))
     assert (facts["documents"], facts["left_out"]) == (28, {"unknown label": 1})
+
+
+def test_join_reads_its_documents_once_and_checks_them_once(
+    tmp_path: Path, coordinator_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, path = tmp_path / "stanmore", tmp_path / "notes.csv"
+    invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())
+    joined = open_site(home, entropy=SystemEntropy()).accept(invitation)
+    joined.keep_text(example())
+    rows = [f"she fell {n} times,{label}" for n in range(12) for label in ("urgent", "routine")]
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    rows_read, checked = [], []
+    read = Source.outcomes
+
+    def count_rows(self: Source) -> Iterator[Document | SourceProblem]:
+        for outcome in read(self):
+            rows_read.append(outcome)
+            yield outcome
+
+    def count_check(_study: Study, peer: str, documents: Sequence[Document]) -> None:
+        checked.append((peer, len(documents)))
+
+    async def begin(_membership: object, source: Documents, *, options: JoinOptions) -> Joined:
+        publics = dict.fromkeys(invitation.seats, b"")
+        described = parse_study(example())
+        for given in (options, replace(options, checked=frozenset())):
+            context = SiteContext("notes", described, publics, source=source, options=given)
+            await context.check_documents()
+        return Joined(described.rehearsed(), None)
+
+    monkeypatch.setattr(Source, "outcomes", count_rows)
+    monkeypatch.setattr("sottovoce.node.site.site_context.refuse_unfit", count_check)
+    monkeypatch.setattr("sottovoce.node.site.joining.join", begin)
+    words = ["join", "--data", str(path), "--yes", "--home", str(home)]
+    said = CliRunner().invoke(cli.app, words).stderr
+    assert f"--study {joined.id}` continues" in said
+    assert len(rows_read) == 1 + 24, "the first row shows whether the columns exist"
+    assert checked == [("stanmore", 24)], "only a caller who has not checked is checked again"

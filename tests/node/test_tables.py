@@ -109,7 +109,7 @@ def test_what_a_study_of_columns_alone_is() -> None:
     assert plan.columns == (Categorical("ward", ("eye", "heart")), Numeric("pulse", 40, 168))
     assert (plan.features, plan.words, plan.weighting.bias) == (1, (ROW,), 0.0)
     assert plan.distrusted == (1, 2)
-    with pytest.raises(InputError, match="--text: rows of this study have no text"):
+    with pytest.raises(InputError, match="--text: rows of this study have no text, found note"):
         SourceChoice("rows.csv", text=("note",)).options(plan)
     with pytest.raises(InputError, match="--text: name the column that holds the text"):
         SourceChoice("rows.csv", text=("none",)).options(parse_study(example()).plan)

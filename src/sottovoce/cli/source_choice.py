@@ -110,7 +110,7 @@ class SourceChoice:
             )
         if not plan.has_text and self.text not in {None, NO_TEXT}:
             raise InputError(
-                "--text: rows of this study have no text, found {', '.join(self.text or ())}",
+                f"--text: rows of this study have no text, found {', '.join(self.text or ())}",
                 hints=("--text none",),
             )
 

@@ -173,6 +173,8 @@ class JoinOptions(AskOptions):
     policy: Policy = field(default_factory=Policy, kw_only=True)
     stay: bool = field(default=True, kw_only=True)
     """Whether a seat that deals for queries stays after the training."""
+    checked: frozenset[str] = field(default=frozenset(), kw_only=True)
+    """The peers whose documents the caller has already checked against the study."""
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ class Joining:
         self._dry_run = dry_run
         self._as_json = as_json
         self._left_out: dict[str, int] = {}
+        self._checked: frozenset[str] = frozenset()
         self._notices: Notices | None = None
 
     def run(
@@ -230,6 +231,7 @@ class Joining:
         for peer in peers:
             rehearsed = check_documents(described.rehearsed(), peer, documents)
             said.extend(f"{peer}: {line}" for line in rehearsed.told(described.plan))
+        self._checked = frozenset(peers)
         for line in () if self._as_json else said:
             screen.say(line, err=True)
         return documents
@@ -310,7 +312,7 @@ class Joining:
             screen.say(
                 placed(
                     "the study begins when everybody has joined; you may interrupt this command, "
-                    "and `sottovoce join --study {self._study.id}` continues"
+                    f"and `sottovoce join --study {self._study.id}` continues"
                 ),
                 err=True,
             )
@@ -327,6 +329,7 @@ class Joining:
                     watch, stays=stay and len(self._study.invitation.seats) > 1
                 ),
                 stay=stay,
+                checked=self._checked,
             )
             try:
                 joined = run(

@@ -69,9 +69,10 @@ class SiteContext:
         return await self._options.consent(question)
 
     async def check_documents(self) -> None:
-        """Refuse documents that do not fit the study, before anything is sent."""
+        """Refuse documents that do not fit the study, unless the caller has checked them."""
         peers = {seat.name for seat in self._description.seats if seat.role is Role.PEER}
-        for peer in peers & set(self.publics) if self._source is not None else ():
+        unchecked = (peers & set(self.publics)) - self._options.checked
+        for peer in unchecked if self._source is not None else ():
             study, documents = self._description.rehearsed(), await self.documents()
             await asyncio.to_thread(refuse_unfit, study, peer, documents)
 
