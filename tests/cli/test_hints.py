@@ -13,7 +13,7 @@ from sottovoce.errors import SottovoceError
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PLACEHOLDER = "X1"
 
 
@@ -55,6 +55,13 @@ def test_every_command_in_the_source_exists() -> None:
     found = [command for text in said for command in commands_in(text) if is_known(command)]
     assert [one for one in found if not understood(mentioned, one)] == []
     assert len(found) > 120
+
+
+def test_no_text_shows_an_expression_of_the_code() -> None:
+    """A text of several lines in which the line with the value is no f-string."""
+    said = (text for path in SOURCES for text in texts(ast.parse(path.read_text("utf-8"))))
+    shown = {text for text in said if re.search(r"\{\w+\.\w", text)}
+    assert shown == {"{task.description}"}, "that one is filled in by rich"
 
 
 def understood(read: Callable[[str], None], command: str) -> bool:

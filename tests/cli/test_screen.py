@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 from rich.console import Console
 
-from sottovoce.cli import consent
+from sottovoce.cli import consent, screen
 from sottovoce.cli.commands import serve
 from sottovoce.cli.screen import folded
 from sottovoce.cli.watching import Watch
@@ -107,6 +107,34 @@ def test_who_answered_beforehand_waits_for_no_pager(
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     consent.show_card(Card(), pages=pages)  # type: ignore[arg-type]
     assert bool(paged) is pages
+
+
+def shown_table(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    name = "urgency of clinical notes in three hospitals of the north and one of the harbour"
+    screen.table(("study", "name", "as"), [("ogw5zqjidpyhcmw2", name, "north, member-north")])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_table_breaks_between_words_where_the_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown_table(80, monkeypatch, capsys)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 3
+    words = {word for line in lines for word in line.split()}
+    assert {"ogw5zqjidpyhcmw2", "hospitals", "harbour", "member-north"} <= words
+    assert len(shown_table(200, monkeypatch, capsys)) == 3
+
+
+def test_a_word_is_never_broken_however_narrow_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {word for line in shown_table(20, monkeypatch, capsys) for word in line.split()}
+    assert {"ogw5zqjidpyhcmw2", "hospitals", "harbour", "member-north"} <= words
 
 
 def test_lines_of_a_server_name_the_study(monkeypatch: pytest.MonkeyPatch) -> None:

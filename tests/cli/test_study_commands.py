@@ -49,8 +49,9 @@ def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
         *given, "--label", "dx"
     )
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows[:9]), encoding="utf-8")
-    with pytest.raises(InputError, match="expected at least 3"):
+    with pytest.raises(InputError, match="expected at least 3") as refused:
         call(*given, "--label", "dx")
+    assert "were dealt to north, as to each peer: bring more of them" in refused.value.hints[0]
 
 
 def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path) -> None:

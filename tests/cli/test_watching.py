@@ -57,10 +57,10 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     silent = (events.Moved, events.SeatPartEnded, events.RosterKnown)
     for event in EVENTS:
         assert bool(in_words(event)) != isinstance(event, silent), event
-    waits = "north: waits for harbour (enrolment) until 1970-01-01 00:01:00 UTC"
+    waits = "north: waits for harbour (to join) until 1970-01-01 00:01:00 UTC"
     assert in_words(EVENTS[3]) == waits
     endless = replace(EVENTS[3], until=0.0)
-    assert in_words(endless) == "north: waits for harbour (enrolment) for as long as it takes"
+    assert in_words(endless) == "north: waits for harbour (to join) for as long as it takes"
     assert "attempt 2" in in_words(EVENTS[5])
     assert "because of harbour" in in_words(EVENTS[13])
 

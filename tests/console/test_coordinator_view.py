@@ -41,7 +41,7 @@ def page_of(registry: Registry, *, read_only: bool = False, **changes: object) -
 
 def test_a_study_that_was_only_made_says_what_to_do(registry: Registry) -> None:
     text = page_of(registry)
-    assert "Waited for: Northfield Hospital, Harbour Clinic, Stanmore Practice (to come)" in text
+    assert "Waited for: Northfield Hospital, Harbour Clinic, Stanmore Practice (to join)" in text
     assert "once sottovoce serve runs" in text
     assert "7 days from now" in text
     assert text.count("New line") == text.count("Revoke") == 3

@@ -5,12 +5,15 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from harness.entropy import SeededEntropy
 from harness.network import described, network, read_toy
 from sottovoce.config.deadlines import LINE_STAGES, in_words
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.phases import Phase
 from sottovoce.node.api import Membership, StudyStatus
+from sottovoce.node.awaited import _WORDS, awaited
 from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.events import (
@@ -100,6 +103,29 @@ def test_a_seat_s_status_says_for_whom_it_waits(tmp_path: Path) -> None:
     told(Moved("s-1", "north", "training", 3, 100))
     (found,) = status(membership)
     assert (found.waits_for, found.waits_until, found.letters) == ((), 0.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("enrolment", "to join"),
+        ("agreement: agreed-study", "the consent of every site"),
+        ("consent", "to consent"),
+        ("training: masked-parts", "the next message, training"),
+        ("masked-parts or refused-sum", "the next message"),
+        ("to evaluate, too", "to evaluate, too"),
+        ("another process of this site to end", "another process of this site to end"),
+    ],
+)
+def test_what_is_waited_for_is_said_without_kinds_of_messages(what: str, words: str) -> None:
+    assert awaited(what) == words
+
+
+def test_every_kind_that_has_words_is_sent_by_somebody() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "messages.md").read_text(encoding="utf-8")
+    kinds = [kind for kind in _WORDS if "-" in kind]
+    assert len(kinds) > 4
+    assert all(f"`{kind}`" in page for kind in kinds)
 
 
 def test_a_query_of_a_trained_study_leaves_the_seat_finished(tmp_path: Path) -> None:

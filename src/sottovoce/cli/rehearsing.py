@@ -12,6 +12,7 @@ from sottovoce.errors import InputError
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.study.rehearsal import Rehearsed, check_documents
+from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side, position
@@ -36,7 +37,7 @@ class PlanRehearsal:
                 "for the columns of several peers"
             )
         parts = _dealt(documents, study.roster.peers)
-        rehearsed = {name: check_documents(study, name, part) for name, part in parts.items()}
+        rehearsed = {name: _checked(study, name, part) for name, part in parts.items()}
         model = PlainText.learn(plan, list(parts.values()))
         held_out = on_side(plan, documents, Side.VALIDATION)
         judged = plan.level is Level.DOCUMENT and held_out
@@ -74,6 +75,15 @@ class PlanRehearsal:
             "bytes": self.sent,
             "accuracy": self.accuracy,
         }
+
+
+def _checked(study: Study, name: str, part: Sequence[Document]) -> Rehearsed:
+    """A part as `join` checks it; what is wrong may be that it is too small."""
+    try:
+        return check_documents(study, name, part)
+    except InputError as error:
+        few = f"{len(part):,} documents were dealt to {name}, as to each peer: bring more of them"
+        raise InputError(error.message, hints=(few, *error.hints)) from error
 
 
 def _dealt(documents: Sequence[Document], peers: Sequence[str]) -> dict[str, list[Document]]:

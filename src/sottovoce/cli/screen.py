@@ -5,12 +5,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 import typer
 
+from sottovoce.node.awaited import awaited
 from sottovoce.wire.printable import escaped_json, escaped_lines
 
 if TYPE_CHECKING:
@@ -55,15 +57,45 @@ def say_json(text: str, *, nl: bool = True, err: bool = False) -> None:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns, each as wide as its widest cell, without modules that take time to load."""
+    """Print columns, each as wide as its widest cell, without modules that take time to load.
+
+    On a terminal that is too narrow, the widest columns break between words.
+    """
     cells = [[escaped_lines(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-    cells.insert(1, ["─" * width for width in widths])
-    for row in cells:
+    if sys.stdout.isatty():
+        widths = _fitted(widths, cells, shutil.get_terminal_size().columns)
+    lines = [
+        line for row in cells for line in zip_longest(*map(_in_lines, row, widths), fillvalue="")
+    ]
+    lines.insert(1, tuple("─" * width for width in widths))
+    for line in lines:
         filled = (
-            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+            part + " " * (width - _width(part)) for part, width in zip(line, widths, strict=True)
         )
         typer.echo("  ".join(filled).rstrip())
+
+
+def _fitted(widths: list[int], cells: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Narrower columns, the widest first, down to their longest words."""
+    least = [
+        max(_width(word) for cell in column for word in (cell.split() or [""]))
+        for column in zip(*cells, strict=True)
+    ]
+    fitted = list(widths)
+    while sum(fitted) + 2 * (len(fitted) - 1) > room:
+        spare = [width if width > low else 0 for width, low in zip(fitted, least, strict=True)]
+        if not any(spare):
+            break
+        fitted[spare.index(max(spare))] -= 1
+    return fitted
+
+
+def _in_lines(cell: str, width: int) -> list[str]:
+    """The cell, broken between words where it is wider than its column."""
+    if _width(cell) <= width:
+        return [cell]
+    return wrap(cell, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _width(cell: str) -> int:
@@ -94,4 +126,4 @@ def names(listed: tuple[str, ...]) -> str:
 def waiting(what: str, whom: tuple[str, ...], until: float) -> str:
     """A sentence that says who is waited for, for what, and until when (0: without limit)."""
     limit = f"until {moment(until)}" if until else "for as long as it takes"
-    return f"waits for {names(whom)} ({what}) {limit}"
+    return f"waits for {names(whom)} ({awaited(what)}) {limit}"

@@ -9,6 +9,7 @@ from sottovoce.console.layout import button, field, form
 from sottovoce.console.progress_view import ago, bar, lead, moment, steps, until
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import StudyStatus
+from sottovoce.node.awaited import awaited
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
 from sottovoce.node.phone_words import in_lines
@@ -19,7 +20,6 @@ from sottovoce.pictures.quality import evaluation_html
 from sottovoce.study.attempts import Stage
 
 _FRESH_SECONDS = 120.0
-_WAITS = {"enrolment": "to come", "consent": "to consent", "their reports": "to report"}
 
 
 def coordinator_sections(
@@ -61,7 +61,7 @@ def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) 
         return tag("p", "Nobody is waited for.")
     if now.waits_for:
         whom = _organisations(described, now.waits_for)
-        what = _WAITS.get(now.waits_what, f"for a message: {now.waits_what}")
+        what = awaited(now.waits_what)
         return tag("p", f"Waited for: {whom} ({what}), {until(now.waits_until)}.")
     if now.phase == Phase.ENROLMENT:
         missing = [name for name in now.expected if name not in now.enrolled]
@@ -69,7 +69,9 @@ def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) 
         limit = until(made + described.deadlines.enrolment.total_seconds())
         serving = "" if now.seen else " Sites can come once `sottovoce serve` runs."
         whom = _organisations(described, missing) or "nobody"
-        return tag("p", coded(f"Waited for: {whom} (to come), {limit}.{serving}"))
+        return tag(
+            "p", coded(f"Waited for: {whom} ({awaited(Phase.ENROLMENT)}), {limit}.{serving}")
+        )
     silent = [
         name
         for name in now.enrolled

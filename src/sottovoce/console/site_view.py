@@ -12,6 +12,7 @@ from sottovoce.console.work import Activity
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.api import ConsentQuestion, SeatStatus
 from sottovoce.node.approval import Request
+from sottovoce.node.awaited import awaited
 from sottovoce.node.kept_facts import kept_alone
 from sottovoce.node.phone_words import in_lines
 from sottovoce.node.report_facts import site_evaluations
@@ -144,8 +145,8 @@ def _standing(
         yield steps(described, phase)
     yield from _moving(activity)
     if activity.waits is not None:
-        whom = ", ".join(activity.waits.whom)
-        yield tag("p", f"Waits for {whom} ({activity.waits.what}), {until(activity.waits.until)}.")
+        whom, what = ", ".join(activity.waits.whom), awaited(activity.waits.what)
+        yield tag("p", f"Waits for {whom} ({what}), {until(activity.waits.until)}.")
     if phase not in OVER:
         yield tag("p", coded(_who_runs(seats, activity)))
     for seat in seats:

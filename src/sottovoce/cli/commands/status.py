@@ -85,29 +85,36 @@ def _show_run(study: "StudyStatus") -> None:
 
 
 def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
+    """A table for each study, and below it why a seat stopped, what it waits for, its budget."""
+    from itertools import groupby
+
     from sottovoce.cli.exit_states import why_stopped
     from sottovoce.course.phases import Phase
     from sottovoce.node.site.seat_status import is_running
 
-    rows = []
-    for seat in seats:
-        name = titles.get(seat.study, seat.study)
-        runs = f"{seat.process} runs" if is_running(seat) else "none runs"
-        rows.append(
-            (name, seat.seat, seat.phase, f"{seat.attempt or ''}", f"{seat.letters:,}", runs)
-        )
-    screen.table(("study", "seat", "phase", "attempt", "letters", "process"), rows)
-    several = len({seat.study for seat in seats}) > 1
-    for seat in seats:
-        whose = f"{titles.get(seat.study, seat.study)}, {seat.seat}" if several else seat.seat
-        if seat.reason:
-            screen.say(f"{whose}: {seat.phase}, because {why_stopped(seat)}")
-        if seat.waits_for:
-            screen.say(f"{whose} {_waits(seat)}")
-        elif seat.phase == Phase.ENROLMENT:
-            screen.say(f"{whose} waits until everybody has joined")
-        if seat.labels_left is not None:
-            screen.say(f"{whose}: {seat.labels_left:,} labels left of this study's budget")
+    for study, grouped in groupby(seats, key=lambda seat: seat.study):
+        own = list(grouped)
+        screen.say(f"{study} ({titles[study]})" if study in titles else study)
+        rows = [
+            (
+                seat.seat,
+                seat.phase,
+                f"{seat.attempt or ''}",
+                f"{seat.letters:,}",
+                f"{seat.process} runs" if is_running(seat) else "none runs",
+            )
+            for seat in own
+        ]
+        screen.table(("seat", "phase", "attempt", "letters", "process"), rows)
+        for seat in own:
+            if seat.reason:
+                screen.say(f"{seat.seat}: {seat.phase}, because {why_stopped(seat)}")
+            if seat.waits_for:
+                screen.say(f"{seat.seat} {_waits(seat)}")
+            elif seat.phase == Phase.ENROLMENT:
+                screen.say(f"{seat.seat} waits until everybody has joined")
+            if seat.labels_left is not None:
+                screen.say(f"{seat.seat}: {seat.labels_left:,} labels left of this study's budget")
 
 
 def _waits(status: "StudyStatus | SeatStatus") -> str:

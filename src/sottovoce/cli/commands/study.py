@@ -422,14 +422,9 @@ def _print(content: Any) -> None:
 
 
 def _table(rows: list[dict[str, str]], *, as_json: bool, nothing: str) -> None:
-    from rich.table import Table
-
     if as_json:
         _print(rows)
     elif not rows:
         screen.say(nothing)
     else:
-        table = Table(*rows[0])
-        for row in rows:
-            table.add_row(*row.values())
-        screen.console().print(table)
+        screen.table(tuple(rows[0]), (tuple(row.values()) for row in rows))
