@@ -12,9 +12,10 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers import ring
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.course import System
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, run
 
 Floats = NDArray[np.float64]

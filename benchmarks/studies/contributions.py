@@ -31,6 +31,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.sources import SourceOptions
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Contribution, Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 
@@ -112,7 +113,7 @@ class ContributionContest:
             plan = replace(plan, contribution=Contribution.RADOS, rados=rados)
         roster, identities = draw_roster(tuple(self.parts), entropy=entropy)
         study = Study(plan, roster)
-        setting = memory.Setting(key=key, meddler=steps, views=False)
+        setting = Setting(key=key, meddler=steps, views=False)
         start = cpu_seconds()
         outcome = memory.run_study(
             study, self.parts, identities=identities, entropy=entropy, setting=setting

@@ -19,24 +19,20 @@ from benchmarks.studies.carried import Carried, counted
 from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
 from sottovoce.datasets import clinical_notes
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import (
-    ConsentQuestion,
-    CoordinatorPlace,
-    InvitationToken,
-    JoinOptions,
-    Membership,
-)
+from sottovoce.node.api import ConsentQuestion, JoinOptions
 from sottovoce.node.coordinator.serving import create_study, run_coordinator
 from sottovoce.node.events import Event, Listening
+from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, Membership
 from sottovoce.node.site.asking import classify, in_hand
 from sottovoce.node.site.joining import join
 from sottovoce.paillier import SecretKey
 from sottovoce.study import Policy, Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.documents import Document
 
@@ -169,7 +165,7 @@ def _in_memory(trial: NetworkTrial, kind: type[StudyPlan], key: SecretKey) -> Se
     )
     documents, labels = notes(trial), asked(trial)
     start = cpu_seconds()
-    outcome: StudyOutcome = run_study(
+    outcome = run_study(
         Study(plan, roster),
         documents,
         identities=identities,

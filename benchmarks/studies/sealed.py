@@ -24,7 +24,8 @@ from benchmarks.studies.corpora import mts_pair
 from benchmarks.studies.rosters import roster_for
 from benchmarks.timing import cpu_seconds
 from sottovoce.cli.measurements import Row
-from sottovoce.course.memory import StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.estimators.plain_text import PlainText, accuracy

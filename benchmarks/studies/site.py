@@ -18,12 +18,13 @@ import numpy as np
 from sottovoce.cli.measurements import Row
 from sottovoce.clusters import LocalCores
 from sottovoce.clusters.local_cores import usable_cores
-from sottovoce.course.memory import Setting, run_study
+from sottovoce.course.memory import run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.sources.parting.parts import list_parts, parts_of
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.rehearsal import check_documents
 from sottovoce.study.roster import draw_roster
 from sottovoce.text.chunks import Workers, working_with

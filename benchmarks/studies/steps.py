@@ -18,6 +18,7 @@ from benchmarks.studies.train import KEY_BITS, PeersAndTest, TrainTrial
 from benchmarks.timing import one_thread
 from sottovoce.cli.measurements import Row
 from sottovoce.entropy import SystemEntropy
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.rados.moments import Moments
@@ -35,7 +36,7 @@ from sottovoce.study.stages.contributions import (
 from sottovoce.study.stages.joint_mean import own_apart
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.solving import SolveNumbers
-from sottovoce.study.totals import Totals, published, rounded_up
+from sottovoce.study.totals import Totals, published
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.hashing import PUBLIC

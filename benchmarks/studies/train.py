@@ -19,7 +19,8 @@ from benchmarks.studies.rosters import roster_for
 from benchmarks.studies.text import LABELLING, synthetic_documents
 from benchmarks.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
 from sottovoce.cli.measurements import Row
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey
@@ -28,6 +29,7 @@ from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.handover import EncryptedShare
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.documents import Document
 from sottovoce.wire.codec import tag_of

@@ -16,13 +16,15 @@ import pytest
 from harness.entities import toy, wards
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.rados.moments import Moments
 from sottovoce.study import InsecureToyPlan, Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import (
     blocks,

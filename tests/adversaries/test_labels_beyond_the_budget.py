@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.studies import BINARY, Case, notes
-from sottovoce.course.memory import StudyOutcome
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import MisuseError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan, StudyPlan

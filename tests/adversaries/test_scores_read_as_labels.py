@@ -7,9 +7,11 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import ViolationError
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries import quorum_queries
 from sottovoce.study.roster import draw_roster
 

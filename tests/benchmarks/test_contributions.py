@@ -11,13 +11,13 @@ from benchmarks.studies import contributions as bench
 from benchmarks.studies.accuracy import AccuracySetting
 from benchmarks.studies.contributions import known_or_named, measure, notes_task
 from benchmarks.studies.steps import StepCounter, Steps, StepsCase
-from sottovoce.course.memory import Setting as StudySetting
 from sottovoce.course.memory import run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting as StudySetting
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.solving import SolveNumbers
 

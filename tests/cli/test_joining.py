@@ -14,8 +14,9 @@ from sottovoce import cli
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
-from sottovoce.node.api import Documents, Joined, JoinOptions, SeatStatus
+from sottovoce.node.api import Documents, Joined, JoinOptions
 from sottovoce.node.invitations import Invitation
+from sottovoce.node.memberships import SeatStatus
 from sottovoce.node.site.site_context import SiteContext
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.sources.problems import SourceProblem

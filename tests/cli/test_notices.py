@@ -11,10 +11,11 @@ import pytest
 
 from sottovoce.cli.log_file import LogFile, LogLines
 from sottovoce.cli.notices import Notices
+from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
 
-STOPPED = events.StudyStopped("s-1", "north", "secret reason", "coordinator")
+STOPPED = news.StudyStopped("s-1", "north", "secret reason", "coordinator")
 
 
 def test_a_program_hears_what_people_are_needed_for_and_nothing_else(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_a_program_hears_what_people_are_needed_for_and_nothing_else(tmp_path: P
     with Notices(str(program)) as notices:
         notices.on_event(events.Enrolled("s-1", "north"))
         notices.on_event(STOPPED)
-        notices.on_event(events.StudyFinished("s-1", "north"))
+        notices.on_event(news.StudyFinished("s-1", "north"))
     told = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
     assert [one["event"] for one in told] == ["study-stopped", "study-finished"]
     assert set(told[0]) == {"event", "study", "seat", "at"}

@@ -17,8 +17,8 @@ from sottovoce.cli import event_text, screen
 from sottovoce.cli.escaping_console import EscapingConsole
 from sottovoce.cli.watching import Watch
 from sottovoce.config.study_file import example, parse_study
+from sottovoce.course import news
 from sottovoce.errors import InputError, MalformedError, StoppedError
-from sottovoce.node import events
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.shown_card import card_of
 from sottovoce.wire.printable import unprintable_in
@@ -103,7 +103,7 @@ def test_an_event_is_one_line(forged: str) -> None:
     shown = StringIO()
     console = EscapingConsole(file=shown, force_terminal=False, width=200)
     watch = Watch(console=console)
-    watch.on_event(events.StudyStopped("s", "north", forged, forged))
+    watch.on_event(news.StudyStopped("s", "north", forged, forged))
     assert shown.getvalue().count("\n") == 1
     assert unprintable_in(shown.getvalue().rstrip("\n")) is None
 

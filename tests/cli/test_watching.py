@@ -16,6 +16,7 @@ from sottovoce.cli import approval_prompt
 from sottovoce.cli.approval_prompt import PersonGate, gate_of
 from sottovoce.cli.consent import asked
 from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
+from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.node.approval import OpenGate, Request, ScriptGate
@@ -26,25 +27,25 @@ EVENTS = [
     events.Listening("https://a:1", b"\1", ("s-1",)),
     events.StandingBy("coordinator"),
     events.Enrolled("s-1", "north"),
-    events.SeatWaiting("s-1", "north", "enrolment", ("harbour",), 60.0),
+    news.SeatWaiting("s-1", "north", "enrolment", ("harbour",), 60.0),
     events.RosterKnown("s-1", "north", ("north",), ("aardvark",)),
-    events.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
+    news.StageBegan("s-1", "north", "training", 2, ("north", "harbour")),
     MOVED,
-    events.StageEnded("s-1", "north", "training", 2, 1.25),
+    news.StageEnded("s-1", "north", "training", 2, 1.25),
     events.SeatPartEnded("s-1", "north", "query"),
-    events.AttemptFailed("s-1", "north", "training", 1, "silence", ("harbour",)),
+    news.AttemptFailed("s-1", "north", "training", 1, "silence", ("harbour",)),
     events.ModelStored("s-1", "north", Path("model")),
     events.JournalDeleted("s-1", "north"),
-    events.StudyFinished("s-1", "north"),
-    events.StudyStopped("s-1", "north", "too few", "harbour"),
-    events.StudyClosed("s-1", "north"),
+    news.StudyFinished("s-1", "north"),
+    news.StudyStopped("s-1", "north", "too few", "harbour"),
+    news.StudyClosed("s-1", "north"),
     events.SeatWithdrawn("s-1", "north"),
-    events.QueryServed("s-1", "dealer", "north", 4),
-    events.Refused("s-1", "evaluator", "asked again", "coordinator"),
-    events.QueryPriced("s-1", "north", 3, 48, 400),
-    events.QueryGoesOn("s-1", "north", 4),
-    events.QueryGivenUp("s-1", "north", 4, 12),
-    events.QueryWithoutDealer("s-1", "north", 5, "dealer"),
+    news.QueryServed("s-1", "dealer", "north", 4),
+    news.Refused("s-1", "evaluator", "asked again", "coordinator"),
+    news.QueryPriced("s-1", "north", 3, 48, 400),
+    news.QueryGoesOn("s-1", "north", 4),
+    news.QueryGivenUp("s-1", "north", 4, 12),
+    news.QueryWithoutDealer("s-1", "north", 5, "dealer"),
     events.EvaluationHeld("s-1", "north", ("north", "harbour"), 0.9, "{}"),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
@@ -154,15 +155,15 @@ def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
         found.on_event(events.Enrolled("s", "evaluator"))
         found._bars.refresh()
         for seat in ("stanmore", "evaluator"):
-            found.on_event(events.StageBegan("s", seat, "dictionary", 1, ("north",)))
+            found.on_event(news.StageBegan("s", seat, "dictionary", 1, ("north",)))
             found.on_event(events.Moved("s", seat, "dictionary", 1_276, 2_345_678))
         longest = ("member-stanmore", "contributions")
-        found.on_event(events.StageBegan("s", *longest, 1, ("north",)))
+        found.on_event(news.StageBegan("s", *longest, 1, ("north",)))
         found.on_event(events.Moved("s", *longest, 1_276, 412_345_678))
         found._bars.refresh()
-        found.on_event(events.StudyStopped("s", "stanmore", "too few", ""))
-        found.on_event(events.StudyStopped("s", "evaluator", "too few", ""))
-        found.on_event(events.StudyStopped("s", "member-stanmore", "too few", ""))
+        found.on_event(news.StudyStopped("s", "stanmore", "too few", ""))
+        found.on_event(news.StudyStopped("s", "evaluator", "too few", ""))
+        found.on_event(news.StudyStopped("s", "member-stanmore", "too few", ""))
         assert found._tasks == {}
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
     assert sum(line.startswith("waits until everybody has joined") for line in lines) >= 1

@@ -57,11 +57,10 @@ from sottovoce.course.inputs import (
 from sottovoce.course.news import AttemptFailed, SeatWaiting, StageEnded, StudyStopped
 from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.terms import Failing
-from sottovoce.course.training_attempts import MOST_ATTEMPTS
 from sottovoce.course.training_coordinator import HEARS, INPUTS, PHASES, TABLE, step
 from sottovoce.course.view import view_of
 from sottovoce.errors import MisuseError
-from sottovoce.study.attempts import Stage
+from sottovoce.study.attempts import MOST_ATTEMPTS, Stage
 from sottovoce.study.stages.agreement import SignedConsent
 from sottovoce.wire import Codec
 

@@ -21,10 +21,11 @@ from sottovoce.cli.source_choice import SourceChoice, mark_begun, remember
 from sottovoce.console.listening import console_tls
 from sottovoce.console.work import labelled_path
 from sottovoce.course.control import COORDINATOR
+from sottovoce.course.news import StageBegan, StudyFinished
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, JournalError, SottovoceError, ViolationError
 from sottovoce.node.api import Classified, ConsentQuestion, Joined
-from sottovoce.node.events import Event, RosterKnown, StageBegan, StudyFinished
+from sottovoce.node.events import Event, RosterKnown
 from sottovoce.node.kept_facts import keep_alone
 from sottovoce.node.site.shown_card import keep_consent
 from sottovoce.study.card.card import StudyCard

@@ -13,7 +13,7 @@ from harness.entities import PEERS, Entities, ionosphere, toy, wards
 from harness.meddling import Crashing
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
-from sottovoce.course.memory import StudyOutcome
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import (
     AbsenceError,

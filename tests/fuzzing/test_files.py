@@ -43,7 +43,8 @@ from sottovoce.ledger.chain import Head, LedgerLine, read_signed
 from sottovoce.node.invitations import Invitation
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.seat import Packet
-from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.relay import Letter
 

@@ -17,13 +17,16 @@ from scipy.stats import hypergeom
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import clinical_notes
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.rados.moments import Moments
 from sottovoce.study import InsecureToyPlan, Policy, Study
 from sottovoce.study.choices import Centre
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import contributions, preparation, training
@@ -32,7 +35,6 @@ from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.study.stages.joint_mean import bring_mean, guess, measuring_from, takes_mean
 from sottovoce.study.stages.preparation import Prepared
-from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.lookup import own_words

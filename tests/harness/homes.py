@@ -9,9 +9,9 @@ from harness.network import Network, QuickPlan, read_toy, study_text
 from harness.studies import notes
 from sottovoce.config.study_file import parse_study
 from sottovoce.entropy import SystemEntropy
-from sottovoce.node.api import CoordinatorPlace, Membership
 from sottovoce.node.coordinator.serving import create_study
 from sottovoce.node.invitations import Invitation
+from sottovoce.node.memberships import CoordinatorPlace, Membership
 from sottovoce.node.site.site_folder import JoinedStudy, Site, open_site
 
 

@@ -32,12 +32,13 @@ from harness.network import Network, read_toy
 from harness.storms import Storm
 from harness.studies import notes
 from sottovoce.cli.watching import as_line
-from sottovoce.course.memory import StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import SottovoceError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.node.api import InvitationToken
 from sottovoce.node.approval import OpenGate, ScriptGate
 from sottovoce.node.coordinator.serving import certificate_fingerprint, run_coordinator
+from sottovoce.node.memberships import InvitationToken
 from sottovoce.study import Policy, Study
 from sottovoce.study.release import RELEASES
 from sottovoce.study.roster import draw_roster

@@ -13,17 +13,10 @@ from harness.studies import notes
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import (
-    ConsentQuestion,
-    CoordinatorPlace,
-    EvaluationTables,
-    InvitationToken,
-    Joined,
-    JoinOptions,
-    Membership,
-)
+from sottovoce.node.api import ConsentQuestion, EvaluationTables, Joined, JoinOptions
 from sottovoce.node.coordinator.serving import create_study, run_coordinator
 from sottovoce.node.events import Event, Listening
+from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, Membership
 from sottovoce.node.site.asking import classify, evaluate, in_hand
 from sottovoce.node.site.joining import join
 from sottovoce.paillier import SecretKey, generate_insecure_for_tests

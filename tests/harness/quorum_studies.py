@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sottovoce.course.memory import StudyOutcome
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.numbers.residues import Base
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.sums import COUNT_BASE

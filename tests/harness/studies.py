@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.entropy import SeededEntropy
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity
 from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import local_moments, penalties_of

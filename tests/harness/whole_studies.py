@@ -11,13 +11,14 @@ from typing import Any
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
-from sottovoce.course.seat_course import Attempt, SeatCourse, Stage
+from sottovoce.course.seat_course import SeatCourse
 from sottovoce.entropy import Entropy, Expansion
 from sottovoce.paillier import generate_insecure_for_tests
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook

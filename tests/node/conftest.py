@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.network import Network, network
-from sottovoce.node.events import StudyFinished
+from sottovoce.course.news import StudyFinished
 from sottovoce.text.hashing import DictionaryKey
 
 SITES = ("north", "harbour", "valley")

@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 from sottovoce.ledger import SiteLedger
 from sottovoce.node.approval import Gatekeeper, OpenGate, Request, ScriptGate
 from sottovoce.protocols.identities import Identity
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
 from sottovoce.study.stages.agreement import Consent
 

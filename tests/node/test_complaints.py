@@ -11,9 +11,9 @@ from harness.entropy import SeededEntropy
 from harness.network import Network, described, network, study_text
 from sottovoce.course.complaints import Judgement, believed, complaints, judged
 from sottovoce.course.control import COORDINATOR, Failed
+from sottovoce.course.news import AttemptFailed
 from sottovoce.course.training_record import Report, TrainingRecord
 from sottovoce.errors import AbsenceError, StoppedError
-from sottovoce.node.events import AttemptFailed
 from sottovoce.node.seat.deciders import Effect, RunningProgram
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.seat.training_participant import TrainingParticipant

@@ -16,7 +16,8 @@ from sottovoce.node.coordinator.registry import Ticket
 from sottovoce.node.coordinator.serving import create_study, invite_again
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.coordinator.study_statuses import studies
-from sottovoce.node.site.joining import describe, join
+from sottovoce.node.site.joining import join
+from sottovoce.node.site.site_study import describe
 
 SITES = ("north", "harbour", "valley")
 

@@ -10,13 +10,13 @@ import pytest
 from harness.network import Network, network
 from sottovoce.course.actions import Tell
 from sottovoce.course.control import COORDINATOR, OpenedEvaluation
+from sottovoce.course.news import Refused
 from sottovoce.course.queries import evaluations
 from sottovoce.course.queries.evaluations import Evaluations
 from sottovoce.course.table import Turn
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.coordinator.serving import registries
-from sottovoce.node.events import Refused
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
 from sottovoce.node.site.leaving import withdraw
 from sottovoce.study.queries.evaluation_record import figures

@@ -9,9 +9,10 @@ from harness.network import network
 from sottovoce.course.phases import Phase
 from sottovoce.errors import StoppedError, WithdrawnError
 from sottovoce.ledger import LineKind, read_ledger
-from sottovoce.node.api import ConsentQuestion, SeatStatus
+from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.events import Enrolled, RosterKnown
+from sottovoce.node.memberships import SeatStatus
 from sottovoce.node.site.seat_status import status
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import JournalError, MisuseError, OpenPermissionsError
-from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.storage.sealed_sqlite import PIECE_BYTES
 from sottovoce.study.relay import Letter
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sottovoce.course.news import StageEnded
 from sottovoce.errors import DamagedFileError
-from sottovoce.node.events import EvaluationHeld, Event, Moved, StageEnded
+from sottovoce.node.events import EvaluationHeld, Event, Moved
 from sottovoce.node.kept_facts import FactKeeper, kept_costs, kept_evaluations
 from sottovoce.node.site.shown_card import kept_consent
 from sottovoce.study.queries.evaluation_record import KeptEvaluation

@@ -10,13 +10,14 @@ from harness.absence import Absence
 from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from sottovoce.course import control
+from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded, StudyStopped
 from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, StoppedError, WithdrawnError
 from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
-from sottovoce.node.api import ConsentQuestion, Joined, Membership
+from sottovoce.node.api import ConsentQuestion, Joined
 from sottovoce.node.approval import Request
 from sottovoce.node.coordinator.serving import cancel_study, close_study, study_status
-from sottovoce.node.events import SeatWaiting, StageBegan, StageEnded, StudyStopped
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.site.leaving import how_far, withdraw
 from sottovoce.node.site.seat_status import status, withdrawal_mark

@@ -5,9 +5,9 @@ from itertools import combinations
 from pathlib import Path
 
 from harness.network import network
+from sottovoce.course.news import StudyFinished
 from sottovoce.ledger import LineKind, compare, read_ledger
 from sottovoce.ledger.chain import LedgerLine
-from sottovoce.node.events import StudyFinished
 
 SITES = ("north", "harbour", "valley")
 

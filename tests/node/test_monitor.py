@@ -7,11 +7,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from sottovoce.course.news import StudyStopped
 from sottovoce.errors import InputError
-from sottovoce.node.api import CoordinatorPlace
 from sottovoce.node.coordinator import monitor as module
 from sottovoce.node.coordinator.monitor import Monitor, address_of
-from sottovoce.node.events import Enrolled, Listening, StudyStopped
+from sottovoce.node.events import Enrolled, Listening
+from sottovoce.node.memberships import CoordinatorPlace
 
 NAMES = ("s-7-secret", "north", "Stanmore", "approval withdrawn")
 

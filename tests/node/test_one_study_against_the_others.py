@@ -12,10 +12,11 @@ from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from harness.ports import served_mailbox
 from sottovoce.course.control import CONTROL, COORDINATOR, control_session
+from sottovoce.course.news import StudyStopped
 from sottovoce.errors import InputError, TheirError, ViolationError
 from sottovoce.node.coordinator.serving import create_study
 from sottovoce.node.coordinator.study_statuses import studies
-from sottovoce.node.events import RosterKnown, StudyStopped
+from sottovoce.node.events import RosterKnown
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter, largest_letter
 from sottovoce.study.study import largest_message

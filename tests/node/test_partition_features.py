@@ -13,8 +13,8 @@ from harness.network import TOY_POLICY, Network, described
 from sottovoce.cli.commands.classify import _documents, _opened
 from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import parse_study
+from sottovoce.course.news import SeatWaiting
 from sottovoce.errors import InputError
-from sottovoce.node.events import SeatWaiting
 from sottovoce.study.arrangement import Partition, Remote
 from sottovoce.study.queries.evaluation import check_enough_peers
 from sottovoce.text.documents import Document

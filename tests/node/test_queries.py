@@ -9,12 +9,12 @@ import pytest
 from harness.absence import Absence
 from harness.lives import KilledError, Life
 from harness.network import Network
+from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
 from sottovoce.course.queries.records import AskerRecord
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError, InputError, LedgerError, MisuseError
 from sottovoce.node.api import EvaluationTables
 from sottovoce.node.coordinator.query_coordinator import read_asker
-from sottovoce.node.events import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
 from sottovoce.node.site.site_study import SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles

@@ -17,8 +17,8 @@ import pytest
 from harness.copies import Copying, bodies_read
 from harness.lives import KilledError
 from harness.network import Network, network
+from sottovoce.course.news import StudyFinished
 from sottovoce.errors import CopyError, JournalError
-from sottovoce.node.events import StudyFinished
 from sottovoce.text.documents import Document
 from sottovoce.transport import client
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.node.events import Enrolled, Event, QueryPriced
+from sottovoce.course.news import QueryPriced
+from sottovoce.node.events import Enrolled, Event
 from sottovoce.node.kept_facts import keep_alone, kept_alone
 from sottovoce.node.site.seat_status import is_running, kept_status
 from sottovoce.node.site.status_file import StatusFile

@@ -9,8 +9,8 @@ import pytest
 
 from harness.network import described, network, study_text
 from sottovoce.course.control import Seating, SeatRecord
+from sottovoce.course.seating import seated
 from sottovoce.errors import InputError, MalformedError, StoppedError, ViolationError
-from sottovoce.node.site.site_context import seated
 from sottovoce.protocols.identities import digest
 from sottovoce.study import Policy
 

@@ -12,9 +12,9 @@ import pytest
 from harness.copies import Copying
 from harness.lives import KilledError
 from harness.network import network
+from sottovoce.course.news import StageBegan
 from sottovoce.errors import DamagedJournalError, StoppedError
 from sottovoce.node.coordinator.serving import cancel_study
-from sottovoce.node.events import StageBegan
 
 SITES = ("north", "harbour", "valley")
 WAIT_SECONDS = 240

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.network import network
 from harness.postgres import postgres_server
-from sottovoce.node.events import StageBegan
+from sottovoce.course.news import StageBegan
 
 SITES = ("north", "harbour", "valley")
 

@@ -11,19 +11,13 @@ from harness.entropy import SeededEntropy
 from harness.network import described, network, read_toy
 from sottovoce.config.deadlines import LINE_STAGES, in_words
 from sottovoce.config.study_file import parse_study
+from sottovoce.course.news import SeatWaiting, StageBegan, StudyClosed, StudyFinished
 from sottovoce.course.phases import Phase
-from sottovoce.node.api import Membership, StudyStatus
 from sottovoce.node.awaited import _WORDS, awaited
 from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
-from sottovoce.node.events import (
-    Moved,
-    SeatWaiting,
-    StageBegan,
-    StudyClosed,
-    StudyFinished,
-    unheard,
-)
+from sottovoce.node.events import Moved, unheard
+from sottovoce.node.memberships import Membership, StudyStatus
 from sottovoce.node.seat.deciders import Waits
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.shown_card import card_of

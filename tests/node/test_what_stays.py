@@ -13,11 +13,12 @@ import pytest
 from harness.network import Network, network
 from harness.searching import first_held
 from sottovoce.course.control import COORDINATOR
+from sottovoce.course.news import StageBegan, StudyFinished
 from sottovoce.errors import MalformedError, MisuseError, StoppedError
 from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.coordinator.study_runner import StudyRunner
-from sottovoce.node.events import StageBegan, StudyFinished
-from sottovoce.storage.journal import Journal, Opened, Outgoing, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import Opened, Outgoing, SessionStep, StepHead
 from sottovoce.storage.sealed_sqlite import SealedSqlite
 from sottovoce.study.relay import Letter
 from sottovoce.wire.codec import tag_of

@@ -58,8 +58,9 @@ from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, Packer, Seat
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.seat import Packet
-from sottovoce.storage.journal import Journal, Outgoing
+from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Attempt
 from sottovoce.study.relay import Letter
 from sottovoce.study.study import Study

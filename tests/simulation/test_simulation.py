@@ -19,7 +19,7 @@ from simulation.site import CrashingJournal
 from simulation.stories import Story, _case, _held, _opened, _plain, paillier, shares, toy
 from simulation.world import Faults, World
 from sottovoce.errors import ReplayError
-from sottovoce.storage.journal import Opened, Outgoing
+from sottovoce.storage.records import Opened, Outgoing
 
 STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
 

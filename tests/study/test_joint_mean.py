@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from harness.studies import BINARY
 from sottovoce.errors import InputError
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.rados import Moments
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.choices import Centre
 from sottovoce.study.stages.centring import MEAN_PARTS, Reference
 from sottovoce.study.stages.joint_mean import own_apart
-from sottovoce.study.totals import rounded_up
 
 HALVES = (4, 6, 8, 10)
 

@@ -10,13 +10,15 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.meddling import Crashing, Holding, is_kind, rewriting
 from harness.studies import BINARY, Case, notes
-from sottovoce.course.memory import Setting, StudyOutcome, StudyRun
+from sottovoce.course.memory import StudyRun
 from sottovoce.course.seat_course import SeatCourse
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.paillier import SecretKey
 from sottovoce.rados import joined, solve
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.attempts import Attempt, Stage, Stop, following
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.stages.contributions import ShareSeed, local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared

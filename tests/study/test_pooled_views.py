@@ -12,7 +12,8 @@ from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.pooled import contributed_shares, guessed, integers
 from harness.studies import BINARY, notes
 from sottovoce.attacks import attack_everything, score
-from sottovoce.course.memory import StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
 from sottovoce.protocols.quorum.fast_labels import CoveredScore

@@ -13,7 +13,8 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.numbers.ring import from_ring
@@ -26,6 +27,7 @@ from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Engine, Verdict
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import label_openings

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from harness.studies import BINARY
 from sottovoce import wire
 from sottovoce.errors import ViolationError
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.rados import Moments, joined
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.stages.centring import END_PARTS, WHOLE, Reference, ToldSpectrum, moved_norm
 from sottovoce.study.stages.contributions import end_parts, penalties_of, solve_plan, told_parts
 from sottovoce.study.stages.solving import SolveNumbers, _ends_of
-from sottovoce.study.totals import Totals, rounded_up
+from sottovoce.study.totals import Totals
 from sottovoce.text.columns import Numeric
 from sottovoce.text.features import ONE_HOT, Weighting
 from sottovoce.text.reading import Level, Reading

@@ -19,6 +19,7 @@ from sottovoce.course.queries.records import EvaluationBook
 from sottovoce.course.trained_study import _Query
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import InputError, MalformedError, MisuseError, SottovoceError, ViolationError
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.paillier import SecretKey, decrypt, generate_insecure_for_tests
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.identities import Identity
@@ -32,21 +33,14 @@ from sottovoce.rados import Moments
 from sottovoce.study import Participant, Role, Roster, Study
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryGrant, QueryRequest
-from sottovoce.study.queries.classification import (
-    DealRequest,
-    MaskedScores,
-    answer,
-    ask,
-    deal,
-    query_context,
-)
+from sottovoce.study.queries.classification import DealRequest, MaskedScores, answer, ask, deal
+from sottovoce.study.queries.model import EncryptedModel
+from sottovoce.study.queries.query_seats import query_context
 from sottovoce.study.relay import Letter, Relay, padded_size
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.agreement import AgreedStudy, Agreement, collected, consented
 from sottovoce.study.stages.centring import END_PARTS
 from sottovoce.study.stages.contributions import end_parts
-from sottovoce.study.stages.solving import EncryptedModel
-from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Labels

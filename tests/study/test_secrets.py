@@ -8,8 +8,10 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.noise import assert_looks_uniform
 from harness.studies import Case
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.paillier import decrypt_residues
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries.model import ReleasedShare
 from sottovoce.study.stages.contributions import MomentPlan, ShareSeed, share_stream
 from sottovoce.study.stages.encrypted.encrypted_training import CoveredModel

@@ -10,7 +10,8 @@ from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.studies import notes
 from sottovoce import wire
-from sottovoce.course.memory import Setting, StudyOutcome, run_study
+from sottovoce.course.memory import run_study
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message
@@ -30,6 +31,7 @@ from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster, member_of
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.labels import Labels

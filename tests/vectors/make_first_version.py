@@ -16,7 +16,8 @@ from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.protocols.identities import Identity
-from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox import Mailbox
 

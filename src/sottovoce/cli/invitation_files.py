@@ -10,8 +10,8 @@ from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import InvitedOrganisation, StudyDescription
-    from sottovoce.node.api import CoordinatorPlace, InvitationToken
     from sottovoce.node.invitations import Invitation
+    from sottovoce.node.memberships import CoordinatorPlace, InvitationToken
 
 PORT = 8443
 

@@ -13,6 +13,7 @@ from queue import Queue
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.wire.tags import kebab
@@ -25,10 +26,10 @@ _SECONDS = 30
 _WAITING = 100
 NEEDED = (
     events.RosterKnown,
-    events.StudyFinished,
-    events.StudyStopped,
+    news.StudyFinished,
+    news.StudyStopped,
     events.SeatWithdrawn,
-    events.AttemptFailed,
+    news.AttemptFailed,
     events.LineLost,
 )
 """The events of which people get a notice."""

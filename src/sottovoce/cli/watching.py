@@ -15,6 +15,7 @@ from rich.text import Text
 from sottovoce.cli import screen
 from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.screen import names, waiting
+from sottovoce.course import news
 from sottovoce.node import events
 from sottovoce.node.stage_progress import StageProgress
 from sottovoce.wire.printable import escaped
@@ -105,7 +106,7 @@ class Watch:
             return
         if self._drawn:
             self._open_or_close(event)
-        if words and (self.ends or not isinstance(event, events.StudyStopped)):
+        if words and (self.ends or not isinstance(event, news.StudyStopped)):
             self._line(words)
 
     def say(self, words: str) -> None:
@@ -138,12 +139,12 @@ class Watch:
         match event:
             case events.Enrolled() if not self.ends:
                 self._bar(*_ENROLMENT)
-            case events.StageBegan():
+            case news.StageBegan():
                 self._done(_ENROLMENT)
                 self._bar(event.seat, event.stage)
-            case events.StageEnded() | events.SeatPartEnded():
+            case news.StageEnded() | events.SeatPartEnded():
                 self._done((event.seat, event.stage))
-            case events.StudyStopped() | events.StudyFinished() | events.SeatWithdrawn():
+            case news.StudyStopped() | news.StudyFinished() | events.SeatWithdrawn():
                 for place in [task for task in self._tasks if task[0] in {event.seat, ""}]:
                     self._done(place)
 
@@ -180,23 +181,23 @@ def _plain(value: Any) -> str:
     raise TypeError
 
 
-def _waiting(event: events.SeatWaiting) -> str:
+def _waiting(event: news.SeatWaiting) -> str:
     return f"{event.seat}: {waiting(event.what, event.whom, event.until)}"
 
 
-def _began(event: events.StageBegan) -> str:
+def _began(event: news.StageBegan) -> str:
     again = f", attempt {event.attempt}" if event.attempt > 1 else ""
     return f"{event.seat}: {event.stage} begins{again} ({names(event.peers)})"
 
 
-def _failed(event: events.AttemptFailed) -> str:
+def _failed(event: news.AttemptFailed) -> str:
     return (
         f"{event.seat}: {event.stage}, attempt {event.attempt} failed: {event.reason}; "
         f"another follows without {names(event.missing)}"
     )
 
 
-def _stopped(event: events.StudyStopped) -> str:
+def _stopped(event: news.StudyStopped) -> str:
     because = f" (because of {event.party})" if event.party not in {"", event.seat} else ""
     return f"{event.seat}: the study stopped: {event.reason}{because}"
 
@@ -206,14 +207,14 @@ def _listening(event: events.Listening) -> str:
     return f"serving at {event.address}: {count} {'study' if count == 1 else 'studies'}"
 
 
-def _given_up(event: events.QueryGivenUp) -> str:
+def _given_up(event: news.QueryGivenUp) -> str:
     return (
         f"{event.seat}: query {event.number}, of {event.documents:,} other rows, was interrupted "
         f"and is given up; it is charged only if its labels were already sent"
     )
 
 
-def _priced(event: events.QueryPriced) -> str:
+def _priced(event: news.QueryPriced) -> str:
     return (
         f"{event.seat}: {event.rows:,} rows count as {event.counted:,} (whole batches) of the "
         f"{event.left:,} labels left"
@@ -226,11 +227,11 @@ def _held(event: events.EvaluationHeld) -> str:
     )
 
 
-def _goes_on(event: events.QueryGoesOn) -> str:
+def _goes_on(event: news.QueryGoesOn) -> str:
     return f"{event.seat}: query {event.number} continues after an interruption, charged once"
 
 
-def _without(event: events.QueryWithoutDealer) -> str:
+def _without(event: news.QueryWithoutDealer) -> str:
     return (
         f"{event.seat}: {event.dealer} does not answer: query {event.number} computes the labels "
         f"without a dealer, which takes longer; they are charged once"
@@ -243,24 +244,24 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
         f"{event.folder} is served by another process: this one takes over when that ends"
     ),
     events.Enrolled: lambda event: f"{event.seat}: enrolled",
-    events.SeatWaiting: _waiting,
-    events.StageBegan: _began,
-    events.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
-    events.AttemptFailed: _failed,
+    news.SeatWaiting: _waiting,
+    news.StageBegan: _began,
+    news.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
+    news.AttemptFailed: _failed,
     events.ModelStored: lambda event: f"{event.seat}: the sealed model is at {event.path}",
     events.JournalDeleted: lambda event: f"{event.seat}: shares, masks and journals deleted",
-    events.StudyFinished: lambda event: f"{event.seat}: the training is finished",
-    events.StudyStopped: _stopped,
-    events.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
+    news.StudyFinished: lambda event: f"{event.seat}: the training is finished",
+    news.StudyStopped: _stopped,
+    news.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no further part",
-    events.QueryServed: lambda event: (
+    news.QueryServed: lambda event: (
         f"{event.seat}: query {event.number + 1} of {event.asker} served"
     ),
-    events.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
-    events.QueryPriced: _priced,
-    events.QueryGoesOn: _goes_on,
-    events.QueryGivenUp: _given_up,
-    events.QueryWithoutDealer: _without,
+    news.Refused: lambda event: f"{event.seat}: refused ({event.party}): {event.reason}",
+    news.QueryPriced: _priced,
+    news.QueryGoesOn: _goes_on,
+    news.QueryGivenUp: _given_up,
+    news.QueryWithoutDealer: _without,
     events.EvaluationHeld: _held,
     events.LineLost: lambda event: f"{event.seat}: no connection ({event.reason}), trying again",
     events.LineBack: lambda event: f"{event.seat}: the connection is back",

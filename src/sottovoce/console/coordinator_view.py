@@ -8,10 +8,10 @@ from sottovoce.console.guard import ConsoleGuard
 from sottovoce.console.layout import button, field, form
 from sottovoce.console.progress_view import ago, bar, lead, moment, steps, until
 from sottovoce.course.phases import OVER, Phase
-from sottovoce.node.api import StudyStatus
 from sottovoce.node.awaited import awaited
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.node.memberships import StudyStatus
 from sottovoce.node.phone_words import in_lines
 from sottovoce.pictures.charts import Bar, Flow, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag

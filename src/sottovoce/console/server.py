@@ -24,10 +24,10 @@ from sottovoce.node.coordinator.serving import registries, registry_of
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.report_facts import flows_of
-from sottovoce.node.site.joining import describe
 from sottovoce.node.site.ledgers import ledgers_of
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.site_folder import JoinedStudy
+from sottovoce.node.site.site_study import describe
 from sottovoce.pictures.html import table, tag
 from sottovoce.pictures.page import coded, section, style
 from sottovoce.report.report import report

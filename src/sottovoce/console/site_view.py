@@ -10,10 +10,11 @@ from sottovoce.console.layout import button, field, form
 from sottovoce.console.progress_view import bar, lead, moment, steps, until
 from sottovoce.console.work import Activity
 from sottovoce.course.phases import OVER, Phase
-from sottovoce.node.api import ConsentQuestion, SeatStatus
+from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.approval import Request
 from sottovoce.node.awaited import awaited
 from sottovoce.node.kept_facts import kept_alone
+from sottovoce.node.memberships import SeatStatus
 from sottovoce.node.phone_words import in_lines
 from sottovoce.node.report_facts import site_evaluations
 from sottovoce.node.site.seat_status import is_running, status

@@ -17,12 +17,13 @@ from sottovoce.cli.answers.alone import measure_alone
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, remember
 from sottovoce.cli.watching import in_words
 from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import AskOptions, Classified, ConsentBy, ConsentQuestion, JoinOptions
 from sottovoce.node.approval import OpenGate, Request
 from sottovoce.node.events import Event as StudyEvent
-from sottovoce.node.events import Moved, SeatWaiting, StageBegan, StageEnded
+from sottovoce.node.events import Moved
 from sottovoce.node.site.asking import classify, evaluate
 from sottovoce.node.site.joining import join
 from sottovoce.node.site.shown_card import keep_consent

@@ -12,11 +12,11 @@ failures, but never an error's own message, which may quote a document.
 
 from typing import ClassVar
 
-from sottovoce.course.seat_course import Attempt, Stage, Stop
 from sottovoce.errors import InputError, MalformedError
 from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message, kind_of
+from sottovoce.study.attempts import Attempt, Stage, Stop
 from sottovoce.study.roster import Participant, Role, Roster
 from sottovoce.study.stages.agreement import AgreedStudy, SignedConsent
 from sottovoce.wire import Codec, Value

@@ -68,8 +68,6 @@ from sottovoce.study.stages.holdings import labelled
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 
-__all__ = ["Record", "Setting", "StudyOutcome", "StudyRun", "run_study"]
-
 # Nobody really waits here: the clock only orders the deadlines.
 _LIMITS = WaitingLimits(gather=10.0, receive=30.0, unseen=5.0, silent=10.0, enrolment=60.0)
 _MOMENT = 11.0

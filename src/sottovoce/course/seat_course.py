@@ -19,7 +19,7 @@ from sottovoce.errors import InputError, MisuseError
 from sottovoce.paillier import PublicKey, SecretKey
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.identities import digest
-from sottovoce.study.attempts import Attempt, Stage, Stop, following
+from sottovoce.study.attempts import Attempt, Stage, following
 from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.roster import Role
@@ -61,8 +61,6 @@ from sottovoce.wire import Codec
 if TYPE_CHECKING:
     from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
     from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
-
-__all__ = ["Attempt", "SeatCourse", "Stage", "Stop"]
 
 
 # Roles without a part in the dictionary.

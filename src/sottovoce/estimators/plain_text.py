@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.rados import Moments, solve, solve_rows
 from sottovoce.rados.rows import Floats
 from sottovoce.study import StudyPlan
@@ -17,7 +18,7 @@ from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.study.stages.preparation import agreed_dictionary
-from sottovoce.study.totals import Totals, rounded_up
+from sottovoce.study.totals import Totals
 from sottovoce.text.counts import Counts
 from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document

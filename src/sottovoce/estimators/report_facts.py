@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sottovoce import __version__
-from sottovoce.course.memory import StudyOutcome
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.estimators.comparison import Comparison
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import ReportFacts, StageCost

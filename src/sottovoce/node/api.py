@@ -30,13 +30,6 @@ from typing import Protocol, TypeAlias
 
 from sottovoce.node.approval import Gate, OpenGate
 from sottovoce.node.events import OnEvent, unheard
-from sottovoce.node.memberships import (
-    CoordinatorPlace,
-    InvitationToken,
-    Membership,
-    SeatStatus,
-    StudyStatus,
-)
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.policy import Policy
@@ -47,28 +40,6 @@ from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 from sottovoce.wire.printable import MAX_NAME, escaped
-
-__all__ = [
-    "AskOptions",
-    "Classified",
-    "Consent",
-    "ConsentBy",
-    "ConsentQuestion",
-    "CoordinatorPlace",
-    "DeadlinesDescribed",
-    "Documents",
-    "EvaluationTables",
-    "InvitationToken",
-    "JoinOptions",
-    "Joined",
-    "Membership",
-    "ReadStudy",
-    "SeatDescribed",
-    "SeatStatus",
-    "StudyDescribed",
-    "StudyStatus",
-    "Withdrawal",
-]
 
 
 class SeatDescribed(Protocol):

@@ -16,7 +16,7 @@ import msgspec
 from sottovoce.errors import InputError
 from sottovoce.ledger import Entry, LineKind, SiteLedger
 from sottovoce.ledger.entries import disclosed_by
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 
 SCRIPT_SECONDS = 24 * 3600
 _ALLOW, _REFUSE = 0, 1

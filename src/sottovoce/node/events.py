@@ -8,51 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from sottovoce.course.news import (
-    AttemptFailed,
-    QueryGivenUp,
-    QueryGoesOn,
-    QueryPriced,
-    QueryServed,
-    QueryWithoutDealer,
-    Refused,
-    SeatWaiting,
-    StageBegan,
-    StageEnded,
-    StudyClosed,
-    StudyFinished,
-    StudyStopped,
-)
-
-__all__ = [
-    "AttemptFailed",
-    "Enrolled",
-    "Event",
-    "JournalDeleted",
-    "LineBack",
-    "LineLost",
-    "Listening",
-    "ModelStored",
-    "Moved",
-    "OnEvent",
-    "QueryGivenUp",
-    "QueryGoesOn",
-    "QueryPriced",
-    "QueryServed",
-    "QueryWithoutDealer",
-    "Refused",
-    "RosterKnown",
-    "SeatPartEnded",
-    "SeatWaiting",
-    "SeatWithdrawn",
-    "StageBegan",
-    "StageEnded",
-    "StandingBy",
-    "StudyClosed",
-    "StudyFinished",
-    "StudyStopped",
-    "unheard",
-]
+from sottovoce.course.news import News
 
 
 @dataclass(frozen=True)
@@ -171,28 +127,16 @@ class LineBack:
 
 
 Event: TypeAlias = (
-    Listening
+    News
+    | Listening
     | StandingBy
     | Enrolled
-    | SeatWaiting
     | RosterKnown
-    | StageBegan
     | Moved
     | SeatPartEnded
-    | StageEnded
-    | AttemptFailed
     | ModelStored
     | JournalDeleted
-    | StudyFinished
-    | StudyStopped
-    | StudyClosed
     | SeatWithdrawn
-    | QueryServed
-    | Refused
-    | QueryPriced
-    | QueryGoesOn
-    | QueryGivenUp
-    | QueryWithoutDealer
     | EvaluationHeld
     | LineLost
     | LineBack

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sottovoce.course.news import StageEnded
 from sottovoce.errors import KeyFileError
 from sottovoce.keyfiles import storage
-from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent, StageEnded
+from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
 
 _EVALUATIONS = "evaluations"

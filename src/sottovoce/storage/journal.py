@@ -28,7 +28,6 @@ from sottovoce.storage.records import (
     Opened,
     Outgoing,
     OutHead,
-    Sent,
     SessionHead,
     SessionStep,
     StepHead,
@@ -37,8 +36,6 @@ from sottovoce.storage.sealed_rows import SealedRow, SealedTable, schema_of
 from sottovoce.storage.sealed_sqlite import SealedSqlite, check_version, connect, translated
 from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
-
-__all__ = ["Journal", "Opened", "Outgoing", "Sent", "SessionStep", "StepHead"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);

@@ -16,8 +16,6 @@ from sottovoce.numbers.rounding import rounded_up
 from sottovoce.study.choices import Rare
 from sottovoce.study.study import Study
 
-__all__ = ["Totals", "published", "rounded_up"]
-
 
 @dataclass(frozen=True)
 class Totals:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
         server_context,
     )
     from sottovoce.transport.client import CoordinatorLine
+    from sottovoce.transport.connections import Server
     from sottovoce.transport.limits import Limits
     from sottovoce.transport.mailbox import Mailbox
-    from sottovoce.transport.server import Server, ServerCallbacks, build_app, serve
+    from sottovoce.transport.server import build_app, serve
+    from sottovoce.transport.server_callbacks import ServerCallbacks
 
 __all__ = [
     "Certificate",

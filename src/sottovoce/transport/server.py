@@ -29,8 +29,6 @@ from sottovoce.transport.limits import Limits
 from sottovoce.transport.request_handlers import RequestHandlers, let_wait
 from sottovoce.transport.server_callbacks import ServerCallbacks
 
-__all__ = ["Server", "ServerCallbacks", "build_app", "serve"]
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

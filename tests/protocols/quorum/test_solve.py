@@ -35,7 +35,8 @@ from sottovoce.protocols.quorum.truncation import MaskedDividend
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 
 
 @dataclass

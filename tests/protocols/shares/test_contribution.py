@@ -5,7 +5,8 @@ from harness.text_moments import text_moments
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.ring import decode
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, InputError
 from sottovoce.protocols.shares import course
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 
 
 def plan_for(

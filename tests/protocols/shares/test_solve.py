@@ -17,10 +17,11 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.course import System
 from sottovoce.protocols.shares.holders import MaskedShare, Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context, Ledger, Material
 from sottovoce.protocols.shares.multiplier import DirectionShare, MatrixShare
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.residual import ResidualBit
 from sottovoce.protocols.shares.solve import (
     AgreedPlan,

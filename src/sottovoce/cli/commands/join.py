@@ -269,7 +269,7 @@ class Joining:
     def _described(self) -> "StudyDescription":
         """The study's description: from this disk, or else from the coordinator."""
         from sottovoce.cli.running import run
-        from sottovoce.node.site.joining import describe
+        from sottovoce.node.site.site_study import describe
 
         known = self._study.description
         if known is not None:
@@ -351,7 +351,7 @@ class Joining:
 
     def _heard_by(self, watch: "Watch", *, stays: bool) -> "OnEvent":
         """Show every event on the screen, and send notices of those that need a person."""
-        from sottovoce.node.events import StudyFinished
+        from sottovoce.course.news import StudyFinished
 
         notices, finished = self._notices, set[str]()
 

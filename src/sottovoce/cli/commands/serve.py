@@ -11,8 +11,8 @@ from sottovoce.cli.log_file import LogFile, LogFormat, LogLines, LogPath, time_w
 from sottovoce.cli.options import Notify
 
 if TYPE_CHECKING:
-    from sottovoce.node.api import CoordinatorPlace
     from sottovoce.node.events import Event, OnEvent
+    from sottovoce.node.memberships import CoordinatorPlace
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 - peers are elsewhere; TLS, pins and signatures keep others out
 

@@ -14,7 +14,7 @@ from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
-    from sottovoce.node.api import CoordinatorPlace
+    from sottovoce.node.memberships import CoordinatorPlace
 
 app = typer.Typer(
     no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."

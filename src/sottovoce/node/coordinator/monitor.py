@@ -22,9 +22,9 @@ from aiohttp import web
 
 from sottovoce import __version__
 from sottovoce.errors import InputError
-from sottovoce.node.api import CoordinatorPlace
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Event, Listening
+from sottovoce.node.memberships import CoordinatorPlace
 from sottovoce.wire.tags import kebab
 
 LEAST_FREE = 2**26

@@ -22,9 +22,10 @@ from sottovoce.course.phases import OVER, Phase
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, MalformedError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import InvitationToken, StudyDescribed, StudyStatus
+from sottovoce.node.api import StudyDescribed
 from sottovoce.node.coordinator import study_statuses
 from sottovoce.node.invitations import hash_of
+from sottovoce.node.memberships import InvitationToken, StudyStatus
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.sealing import KEY_BYTES
 from sottovoce.wire import Codec, Value

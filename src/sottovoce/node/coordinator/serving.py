@@ -8,17 +8,19 @@ from datetime import UTC, datetime
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.inputs import Order
+from sottovoce.course.news import StudyStopped
 from sottovoce.course.phases import OVER
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, TheirError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import CoordinatorPlace, InvitationToken, ReadStudy, StudyStatus
+from sottovoce.node.api import ReadStudy
 from sottovoce.node.coordinator.enrolment import Enrolment
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.coordinator.study_statuses import studies, study_folders
-from sottovoce.node.events import Listening, OnEvent, StudyStopped, unheard
+from sottovoce.node.events import Listening, OnEvent, unheard
 from sottovoce.node.kept_facts import FactKeeper
+from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, StudyStatus
 from sottovoce.node.seat.deciders import one_error
 from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
 from sottovoce.transport.mailbox_database import AWAY

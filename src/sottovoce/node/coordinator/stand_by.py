@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from sottovoce.errors import InputError
 from sottovoce.keyfiles import unix
 from sottovoce.keyfiles.storage import SECRET_MODE
-from sottovoce.node.api import CoordinatorPlace
 from sottovoce.node.events import OnEvent, StandingBy
+from sottovoce.node.memberships import CoordinatorPlace
 
 LOCK = "serving.lock"
 _LOOK_SECONDS = 0.25

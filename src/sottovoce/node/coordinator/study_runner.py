@@ -8,6 +8,7 @@ from functools import partial
 
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
+from sottovoce.course.news import StageBegan, StageEnded, StudyStopped
 from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
@@ -16,7 +17,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, InputError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, Receipt, SiteLedger
-from sottovoce.node.api import StudyDescribed, StudyStatus
+from sottovoce.node.api import StudyDescribed
 from sottovoce.node.approval import OpenGate
 from sottovoce.node.coordinator.local_letters import LocalLetterSender, letters_of, once_back
 from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
@@ -24,15 +25,8 @@ from sottovoce.node.coordinator.receipts import kept_receipt
 from sottovoce.node.coordinator.registry import Registry, Ticket
 from sottovoce.node.coordinator.training_coordinator import TrainingConditions, TrainingCoordinator
 from sottovoce.node.course_terms import terms_of
-from sottovoce.node.events import (
-    Enrolled,
-    Event,
-    Moved,
-    OnEvent,
-    StageBegan,
-    StageEnded,
-    StudyStopped,
-)
+from sottovoce.node.events import Enrolled, Event, Moved, OnEvent
+from sottovoce.node.memberships import StudyStatus
 from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import (
     SHARE_OVER,

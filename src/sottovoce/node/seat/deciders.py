@@ -12,7 +12,7 @@ from sottovoce.ledger import LineKind
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Stage
 from sottovoce.study.relay import Letter
 from sottovoce.wire.tags import kebab

@@ -19,8 +19,9 @@ from sottovoce.entropy import Entropy, Expansion, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ReplayError, SottovoceError, TheirError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.seat import Packet, Seat, body_digest
-from sottovoce.storage.journal import Journal, Outgoing, Sent, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
 from sottovoce.wire.codec import tag_of

@@ -7,7 +7,7 @@ from sottovoce.errors import LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import Entry, LineKind, SiteLedger, parse_receipt, receipt_path
 from sottovoce.node.approval import Gate, Gatekeeper
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
 
 

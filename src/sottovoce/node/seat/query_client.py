@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from sottovoce.course.actions import Action
 from sottovoce.course.control import COORDINATOR, Rejoining
+from sottovoce.course.news import QueryPriced
 from sottovoce.course.queries.actions import (
     Deliver,
     EndAsking,
@@ -28,7 +29,7 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, MisuseError, SottovoceError
 from sottovoce.node.api import Classified, EvaluationTables
-from sottovoce.node.events import EvaluationHeld, QueryPriced
+from sottovoce.node.events import EvaluationHeld
 from sottovoce.node.seat.after_training import AfterTraining
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.letter_audit import LetterAudit

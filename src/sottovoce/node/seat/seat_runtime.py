@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, LedgerReceipt, read_control
+from sottovoce.course.news import SeatWaiting
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     JournalError,
@@ -21,7 +22,7 @@ from sottovoce.errors import (
     SottovoceError,
     ViolationError,
 )
-from sottovoce.node.events import Moved, OnEvent, SeatPartEnded, SeatWaiting, unheard
+from sottovoce.node.events import Moved, OnEvent, SeatPartEnded, unheard
 from sottovoce.node.seat.deciders import (
     Decider,
     Effect,
@@ -36,7 +37,8 @@ from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
-from sottovoce.storage.journal import Journal, Outgoing
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
 from sottovoce.transport.limits import LONGEST_WAIT
 from sottovoce.wire.codec import tag_of

@@ -11,8 +11,9 @@ from sottovoce.course.seating import seated
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
-from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions, Membership
+from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions
 from sottovoce.node.course_terms import terms_of
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.after_training import AfterTraining
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import Waits, one_error

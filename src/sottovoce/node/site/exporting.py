@@ -8,7 +8,8 @@ from sottovoce.errors import InputError, MisuseError
 from sottovoce.keyfiles import storage
 from sottovoce.keyfiles.models import read_model
 from sottovoce.keyfiles.released_models import ReleasedModel, write_released
-from sottovoce.node.api import AskOptions, Membership, ReadStudy
+from sottovoce.node.api import AskOptions, ReadStudy
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.site.asking import standing_of
 from sottovoce.node.site.site_study import LONGEST_TEXT, MODEL, SiteStudy

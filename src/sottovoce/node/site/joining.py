@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sottovoce.config.deadlines import COMPLAINT_STAGES
 from sottovoce.course.control import Reseated
 from sottovoce.course.inputs import CleanedUp
+from sottovoce.course.news import StudyClosed, StudyFinished, StudyStopped
 from sottovoce.course.phases import Phase
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import (
@@ -23,14 +24,9 @@ from sottovoce.errors import (
 )
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.ledger import LineKind
-from sottovoce.node.api import Documents, Joined, JoinOptions, Membership
-from sottovoce.node.events import (
-    Enrolled,
-    ModelStored,
-    StudyClosed,
-    StudyFinished,
-    StudyStopped,
-)
+from sottovoce.node.api import Documents, Joined, JoinOptions
+from sottovoce.node.events import Enrolled, ModelStored
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.after_training import (
     AfterTraining,
     agreement_notes,
@@ -52,7 +48,6 @@ from sottovoce.node.site.site_study import (
     ENDING_SECONDS,
     MODEL,
     SiteStudy,
-    describe,
     forget_sessions,
 )
 from sottovoce.storage.seat_keys import SeatKeys
@@ -61,8 +56,6 @@ from sottovoce.study.queries.model import HeldShare, PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
-
-__all__ = ["describe", "join", "while_working"]
 
 T = TypeVar("T")
 

@@ -16,8 +16,9 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, read_ledger
-from sottovoce.node.api import AskOptions, Membership, Withdrawal
+from sottovoce.node.api import AskOptions, Withdrawal
 from sottovoce.node.events import SeatWithdrawn
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.after_training import SHARE_OVER
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import one_error
@@ -26,7 +27,7 @@ from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
 from sottovoce.node.site.site_study import MODEL, SiteStudy, forget_sessions, in_use
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Stage
 from sottovoce.study.stages.quorum_sums import AddUp
 from sottovoce.wire import Codec

@@ -14,8 +14,8 @@ from sottovoce.ledger import (
     read_receipt,
     receipt_path,
 )
-from sottovoce.node.api import Membership
 from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.memberships import Membership
 from sottovoce.node.site.site_folder import Site, choose
 from sottovoce.protocols.identities import Identity
 from sottovoce.storage.sealed_files import SealedFiles

@@ -34,7 +34,7 @@ from sottovoce.node.seat.deciders import Effect
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.protocols.seat import Packet
-from sottovoce.storage.journal import Outgoing
+from sottovoce.storage.records import Outgoing
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.queries.model import PeerModel

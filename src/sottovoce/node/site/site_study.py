@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sottovoce.config.deadlines import LINE_STAGES
 from sottovoce.course.control import control_session
+from sottovoce.course.news import SeatWaiting
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     InputError,
@@ -20,10 +21,11 @@ from sottovoce.errors import (
 )
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, SiteLedger
-from sottovoce.node.api import AskOptions, Membership, StudyDescribed
+from sottovoce.node.api import AskOptions, StudyDescribed
 from sottovoce.node.course_terms import poll_seconds
-from sottovoce.node.events import JournalDeleted, SeatWaiting
+from sottovoce.node.events import JournalDeleted
 from sottovoce.node.kept_facts import FactKeeper
+from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.deciders import Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.retrying_line import LOST_SECONDS, RetryingLine

@@ -5,22 +5,17 @@ import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from sottovoce.course.phases import Phase
-from sottovoce.keyfiles import storage
-from sottovoce.node.events import (
-    Enrolled,
-    Event,
-    Moved,
-    OnEvent,
+from sottovoce.course.news import (
     QueryPriced,
-    RosterKnown,
     SeatWaiting,
-    SeatWithdrawn,
     StageBegan,
     StudyClosed,
     StudyFinished,
     StudyStopped,
 )
+from sottovoce.course.phases import Phase
+from sottovoce.keyfiles import storage
+from sottovoce.node.events import Enrolled, Event, Moved, OnEvent, RosterKnown, SeatWithdrawn
 from sottovoce.node.site.seat_status import NAME, kept_status
 
 _PERSON = "a person at this site"

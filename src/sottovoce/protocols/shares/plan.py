@@ -33,8 +33,6 @@ from sottovoce.protocols.shares.course import (
     noise_bits,
 )
 
-__all__ = ["IterationConstants", "ShareSolvePlan", "System", "matrix_word_bits"]
-
 # The dividend stays below 2^62: 2^61 for what it should be, and as much for rounding.
 _ROOM = 61
 # A matrix needs no more bits than these, and the right-hand side wants some, too.

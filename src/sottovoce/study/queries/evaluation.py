@@ -42,20 +42,6 @@ from sottovoce.study.queries.scoring import ScorePlan, counting_ring
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 
-__all__ = [
-    "NONE_HELD",
-    "CountSum",
-    "Evaluation",
-    "EvaluationSize",
-    "HeldEvaluations",
-    "JointConfusion",
-    "Tested",
-    "evaluate_coordinator",
-    "evaluate_evaluator",
-    "evaluate_peer",
-]
-
-
 _SERIES, _SIZE = "evaluation", "size"
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.numbers.ring import Words, to_ring
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.study.arrangement import Arrangement
@@ -36,7 +37,6 @@ from sottovoce.study.choices import Centre, Contribution, DictionaryKind
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.scoring import norm_bits
 from sottovoce.study.stages.spectrum import upper_end
-from sottovoce.study.totals import rounded_up
 from sottovoce.text.reading import Level
 
 Floats = NDArray[np.float64]

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from sottovoce.entropy import SEED_BYTES, Expansion
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.ring import Words
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.blind_sum.spaces import WordMask
@@ -31,8 +32,9 @@ from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.disclosures import TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.contribution import MomentScales
+from sottovoce.protocols.shares.course import System
 from sottovoce.protocols.shares.moment_check import MomentBounds
-from sottovoce.protocols.shares.plan import ShareSolvePlan, System
+from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.moments import Moments
 from sottovoce.study.choices import Contribution
@@ -62,7 +64,7 @@ from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.study import Study
-from sottovoce.study.totals import Totals, rounded_up
+from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.passes import Examples, PartReader, kept_columns, training_examples

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sottovoce import wire
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -36,7 +37,6 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.stages.centring import Reference, is_corrected
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
-from sottovoce.study.totals import rounded_up
 
 _SUM = "mean"
 

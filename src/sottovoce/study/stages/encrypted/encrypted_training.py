@@ -25,6 +25,7 @@ import numpy as np
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.paillier import (
     Ciphertext,
     ForKeyHolder,
@@ -91,7 +92,6 @@ from sottovoce.study.stages.encrypted.uploads import own_rows
 from sottovoce.study.stages.listing import Lists, completed, own_columns, part_of
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
-from sottovoce.study.totals import rounded_up
 from sottovoce.text.documents import Document
 
 # A spectrum of sampled rados exceeds its agreed end with a chance of about e^-24.

@@ -20,6 +20,7 @@ from typing import ClassVar
 from sottovoce import wire
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.packing import Slots
+from sottovoce.numbers.rounding import rounded_up
 from sottovoce.paillier import Ciphertext, SecretKey, Unsent
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -47,7 +48,7 @@ from sottovoce.study.stages.encrypted.uploads import (
 )
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
-from sottovoce.study.totals import Totals, rounded_up
+from sottovoce.study.totals import Totals
 
 
 class TableNumbers(Message, frozen=True):
