@@ -17,7 +17,7 @@ from sottovoce.errors import InputError, StoppedError
 from sottovoce.ledger import read_ledger
 from sottovoce.node.coordinator import serving
 from sottovoce.node.coordinator.serving import create_study, registry_of
-from sottovoce.node.seat import seat_runtime
+from sottovoce.node.seat import early_letters
 from sottovoce.protocols.identities import Identity
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
@@ -64,7 +64,7 @@ async def many_sessions(net, line):
 def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack
 ) -> None:
-    monkeypatch.setattr(seat_runtime, "MOST_HELD", 5)
+    monkeypatch.setattr(early_letters, "MOST_LETTERS", 5)
     net = network(tmp_path, enrolment="1 hour")
     others = create_study(net.place, net.text.replace("urgency of", "other"), read=read_toy)
 

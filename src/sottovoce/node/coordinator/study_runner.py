@@ -104,7 +104,7 @@ class StudyRunner:
             waits=Waits(limits.gather, limits.receive, people=limits.enrolment),
             on_event=self._watched,
         )
-        self.agent.held_bytes = 2 * largest_letter(described.plan)
+        self.agent.early.most_bytes = 2 * largest_letter(described.plan)
 
     def _largest_letter(self, place: Place) -> int:
         """The most bytes of a letter: control letters are small, the plan bounds the others."""

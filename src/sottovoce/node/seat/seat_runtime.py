@@ -35,6 +35,7 @@ from sottovoce.node.seat.deciders import (
 )
 from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
+from sottovoce.node.seat.early_letters import EarlyLetters
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Journal
@@ -45,9 +46,6 @@ from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")
 
-# So many letters of one sender may wait in memory for sessions that have not begun here.
-MOST_HELD = 1024
-_HELD_BYTES = 64 * 2**20
 # An acknowledgement only frees room at the server, so several are sent together.
 _ACKNOWLEDGE_EVERY = 64
 # After so many seconds an event tells what a seat waits for, and until when.
@@ -82,8 +80,6 @@ class SeatRuntime:
         self.running: dict[bytes, RunningProgram] = {}
         self.decider: Decider = NoDecider()
         self.poll = LONGEST_WAIT
-        # The most bytes of such letters of one sender; the plan sets it.
-        self.held_bytes = _HELD_BYTES
         # Raises if nothing may leave any longer; called before every letter.
         self.may_send: Callable[[], None] = lambda: None
         # When letters may leave after a step: a peer delays them after reading documents.
@@ -91,7 +87,7 @@ class SeatRuntime:
         self._post = post
         self.audit = audit
         self.control = control
-        self._held: dict[int, Letter] = {}
+        self.early = EarlyLetters()
         self._over: set[bytes] = set()
         self._stages: dict[bytes, str] = {}
         self._read = self._acknowledged = 0
@@ -146,8 +142,8 @@ class SeatRuntime:
             self._stages[sitting.session] = running.stage
             self._outgoing.set()
             self._moved.set()
-            for position in self._held_of(sitting.session):
-                await self._deliver(running, self._held.pop(position))
+            while (letter := self.early.pop(sitting.session)) is not None:
+                await self._deliver(running, letter)
         self._settle(running)
         return running
 
@@ -178,19 +174,16 @@ class SeatRuntime:
             if running is not None:
                 # In the seat's thread, so that a running step ends first.
                 await self.do(running.seat.close)
-            for position in self._held_of(session):
-                del self._held[position]
+            while self.early.pop(session) is not None:
+                pass
         return running
 
     async def next_letter(self, session: bytes) -> Letter:
         """The first letter of a session without a program; it stays until the session is over."""
-        while not self._held_of(session):
+        while (letter := self.early.first(session)) is None:
             self._arrived.clear()
             await self._arrived.wait()
-        return self._held[self._held_of(session)[0]]
-
-    def _held_of(self, session: bytes) -> list[int]:
-        return [at for at, letter in self._held.items() if letter.session == session]
+        return letter
 
     async def settle_known(self, *, besides: Collection[bytes] = ()) -> None:
         """End the sessions of the journal that nobody runs: their late letters are dropped.
@@ -247,7 +240,7 @@ class SeatRuntime:
 
     async def acknowledge(self) -> None:
         """Let the server delete letters that we dealt with; those that wait here stay there."""
-        reached = min((*(at - 1 for at in self._held), self._read))
+        reached = self.early.before(self._read)
         if reached > self._acknowledged:
             await self.do(self.audit.flush)
             await self._post.acknowledge(reached)
@@ -265,23 +258,19 @@ class SeatRuntime:
                     await self._deliver(running, letter)
             self._settle(running)
         elif letter.session not in self._over:
-            await self._hold(position, letter)
+            await self._keep_early(position, letter)
         else:
             # Late or repeated letters have a line in the ledger too.
             stage = self._stages.get(letter.session, "earlier")
             await self.do(self.audit.came, letter, _tag(letter), stage)
 
-    async def _hold(self, position: int, letter: Letter) -> None:
-        """Keep a letter for a session that begins later, within the sender's limit."""
-        theirs = [held for held in self._held.values() if held.sender == letter.sender]
-        if len(theirs) < MOST_HELD and sum(len(letter.body) for letter in theirs) < self.held_bytes:
-            self._held[position] = letter
+    async def _keep_early(self, position: int, letter: Letter) -> None:
+        """Keep a letter for a session that begins later."""
+        if self.early.add(position, letter):
             self._arrived.set()
-            return
-        # A sender that writes for sessions which never begin harms only itself.
-        for held in [at for at, held in self._held.items() if held.sender == letter.sender]:
-            del self._held[held]
-        await self._fault(letter.sender, "ViolationError")
+        else:
+            # A sender that writes for sessions which never begin harms only itself.
+            await self._fault(letter.sender, "ViolationError")
 
     async def _deliver(self, running: RunningProgram, letter: Letter) -> None:
         # The server keeps unacknowledged letters, so we need no cursor of our own.
@@ -353,7 +342,7 @@ class SeatRuntime:
         self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
     ) -> list[Outgoing]:
         """Control letters with their numbers, which go to disk together with them."""
-        found = []
+        outgoing = []
         for recipient, message in letters:
             session = self.control(recipient)
             key = f"told/{session.hex()}"
@@ -361,8 +350,8 @@ class SeatRuntime:
             notes[key] = (number + 1).to_bytes(8)
             body = CONTROL.encode(message)
             letter = Letter(session, self.name, recipient, number, body)
-            found.append(Outgoing(letter, tag_of(body)))
-        return found
+            outgoing.append(Outgoing(letter, tag_of(body)))
+        return outgoing
 
     # Letters out.
 

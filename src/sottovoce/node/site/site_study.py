@@ -122,7 +122,7 @@ class SiteStudy:
                     waits=Waits(self.stage_seconds, retry_seconds),
                     on_event=on_event,
                 )
-                agent.held_bytes = 2 * largest_letter(self.described.plan)
+                agent.early.most_bytes = 2 * largest_letter(self.described.plan)
                 agent.poll = poll_seconds(self.stage_seconds)
                 agent.may_send = self.check_consent
                 try:
