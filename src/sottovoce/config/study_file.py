@@ -13,6 +13,7 @@ from typing import Any
 from sottovoce.config.deadlines import Deadlines, duration
 from sottovoce.config.plan_settings import in_toml, read_plan, refuse_other_names
 from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, shown
+from sottovoce.course.terms import PlannedSeat
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, MOST_MEMBERS
@@ -45,21 +46,12 @@ _TABLES = (
 
 
 @dataclass(frozen=True)
-class SeatSetting:
-    """A seat before anybody sits on it: its name, whose it will be, its role."""
-
-    name: str
-    organisation: str
-    role: Role
-
-
-@dataclass(frozen=True)
 class InvitedOrganisation:
     """An organisation that gets one invitation, for all its seats."""
 
     name: str
     organisation: str
-    seats: tuple[SeatSetting, ...]
+    seats: tuple[PlannedSeat, ...]
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -78,12 +70,12 @@ class StudyDescription:
 
     text: str = field(repr=False)
     plan: StudyPlan
-    coordinator: SeatSetting
+    coordinator: PlannedSeat
     organisations: tuple[InvitedOrganisation, ...]
     deadlines: Deadlines
 
     @property
-    def seats(self) -> tuple[SeatSetting, ...]:
+    def seats(self) -> tuple[PlannedSeat, ...]:
         """Every seat: the coordinator's, then organisation by organisation."""
         return (
             self.coordinator,
@@ -165,7 +157,7 @@ def parse_study(
     organisation = settings.take(("study", "coordinator"), TEXT, "")
     plan = _alone(settings, plan, organisations, organisation)
     _check_budget(settings, plan, organisations)
-    coordinator = SeatSetting(COORDINATOR, organisation, Role.COORDINATOR)
+    coordinator = PlannedSeat(COORDINATOR, organisation, Role.COORDINATOR)
     described = StudyDescription(text, plan, coordinator, organisations, _deadlines(settings))
     try:
         described.rehearsed()
@@ -278,12 +270,12 @@ def _invited_organisations(
         raise settings.fault(
             ("helpers", both), "names that no peer has", both, "a peer may have a role by itself"
         )
-    seats = {name: [SeatSetting(name, peers[name], Role.PEER)] for name in peers}
+    seats = {name: [PlannedSeat(name, peers[name], Role.PEER)] for name in peers}
     seats |= {name: [] for name in helpers}
     roles = _roles(settings, (*peers, *helpers))
     for role, name in roles.items():
         organisation = (peers | helpers)[name]
-        seats[name].append(SeatSetting(str(role), organisation, role))
+        seats[name].append(PlannedSeat(str(role), organisation, role))
     for name in _members(settings, tuple(peers), plan.engine, helped=bool(roles or helpers)):
         seats[name].append(_beside(settings, member_of(name), peers[name], Role.MEMBER))
     for peer, name in _intermediaries(settings, tuple(peers), tuple(helpers)).items():
@@ -366,14 +358,14 @@ def _members(
     return chosen
 
 
-def _beside(settings: SettingsText, seat: str, organisation: str, role: Role) -> SeatSetting:
+def _beside(settings: SettingsText, seat: str, organisation: str, role: Role) -> PlannedSeat:
     """A seat that is named after a peer, if its name is not too long for a folder."""
     if not is_path_name(seat):
         peer = peer_of(seat)
         longest = 32 - len(seat) + len(peer)
         expected = f"a name of at most {longest} characters for who is also {role}"
         raise settings.fault(("peers", peer), expected, shown(peer))
-    return SeatSetting(seat, organisation, role)
+    return PlannedSeat(seat, organisation, role)
 
 
 def _no_evaluator(settings: SettingsText, known: tuple[str, ...]) -> InputError:

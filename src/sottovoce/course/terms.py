@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.study.plan import StudyPlan
@@ -18,22 +17,6 @@ class PlannedSeat:
     name: str
     organisation: str
     role: Role
-
-
-class SeatOfText(Protocol):
-    """A seat in a study's text or in a roster."""
-
-    @property
-    def name(self) -> str:
-        """The seat: coordinator, evaluator, dealer, or a peer's name."""
-
-    @property
-    def organisation(self) -> str:
-        """The organisation that holds it."""
-
-    @property
-    def role(self) -> Role:
-        """Its role."""
 
 
 class Failing(Enum):
@@ -88,6 +71,6 @@ class Terms:
         return Study(self.plan, Roster(participants))
 
 
-def planned(seats: Sequence[SeatOfText]) -> tuple[PlannedSeat, ...]:
-    """The seats of a text or of a roster."""
-    return tuple(PlannedSeat(seat.name, seat.organisation, seat.role) for seat in seats)
+def planned(participants: Sequence[Participant]) -> tuple[PlannedSeat, ...]:
+    """The seats of a roster, without their keys."""
+    return tuple(PlannedSeat(seat.name, seat.organisation, seat.role) for seat in participants)

@@ -24,72 +24,22 @@ the caller makes both folders with mode 700.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.node.approval import Gate, OpenGate
 from sottovoce.node.events import OnEvent, unheard
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.plan import StudyPlan
 from sottovoce.study.policy import Policy
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.explanations import Explanation
 from sottovoce.study.queries.figures import Evaluation
-from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 from sottovoce.wire.printable import MAX_NAME, escaped
 
-
-class SeatDescribed(Protocol):
-    """One seat that the study file names."""
-
-    @property
-    def name(self) -> str:
-        """The seat: coordinator, evaluator, dealer, or a peer's name."""
-
-    @property
-    def organisation(self) -> str:
-        """The organisation that holds it."""
-
-    @property
-    def role(self) -> Role:
-        """What it does."""
-
-
-class DeadlinesDescribed(Protocol):
-    """The deadlines of people and machines."""
-
-    @property
-    def enrolment(self) -> timedelta:
-        """The time until which everybody may enrol."""
-
-    @property
-    def stage(self) -> timedelta:
-        """The seconds that a stage waits for a silent party."""
-
-
-class StudyDescribed(Protocol):
-    """The content of study.toml, the same for everybody."""
-
-    @property
-    def plan(self) -> StudyPlan:
-        """The plan of the study."""
-
-    @property
-    def seats(self) -> Sequence[SeatDescribed]:
-        """Who may take part, including the coordinator, in the roster's order."""
-
-    @property
-    def deadlines(self) -> DeadlinesDescribed:
-        """The deadlines."""
-
-    def rehearsed(self) -> Study:
-        """The study as it will be if everybody joins, with placeholder keys."""
-
-
-ReadStudy: TypeAlias = Callable[[str], StudyDescribed]
+ReadStudy: TypeAlias = Callable[[str], StudyDescription]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A study's text as terms of its course: who may take which seat, and the deadlines."""
 
 from sottovoce.config.deadlines import DECISION_STAGES
-from sottovoce.course.terms import Terms, WaitingLimits, planned
-from sottovoce.node.api import StudyDescribed
+from sottovoce.config.study_file import StudyDescription
+from sottovoce.course.terms import Terms, WaitingLimits
 from sottovoce.transport.limits import LONGEST_WAIT
 
 
@@ -11,7 +11,7 @@ def poll_seconds(stage: float) -> float:
     return min(LONGEST_WAIT, max(0.5, stage / 4))
 
 
-def terms_of(study: str, described: StudyDescribed) -> Terms:
+def terms_of(study: str, described: StudyDescription) -> Terms:
     """The terms of a study's course at the coordinator."""
     stage = described.deadlines.stage.total_seconds()
     limits = WaitingLimits(
@@ -21,4 +21,4 @@ def terms_of(study: str, described: StudyDescribed) -> Terms:
         silent=max(stage, 1.0),
         enrolment=described.deadlines.enrolment.total_seconds(),
     )
-    return Terms(study, described.plan, planned(described.seats), limits)
+    return Terms(study, described.plan, described.seats, limits)

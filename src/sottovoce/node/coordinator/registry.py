@@ -16,13 +16,13 @@ from base64 import b32encode
 from pathlib import Path
 from typing import TypeVar
 
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.inputs import Order
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, MalformedError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import StudyDescribed
 from sottovoce.node.coordinator import study_statuses
 from sottovoce.node.invitations import hash_of
 from sottovoce.node.memberships import InvitationToken, StudyStatus
@@ -103,7 +103,7 @@ class Registry:
     # Invitations.
 
     def invite(
-        self, described: StudyDescribed, organisation: str, *, expires: float, entropy: Entropy
+        self, described: StudyDescription, organisation: str, *, expires: float, entropy: Entropy
     ) -> InvitationToken:
         """Make a new token for an organisation; an older one becomes void."""
         seats = tuple(
@@ -124,7 +124,7 @@ class Registry:
         self._write(self._ticket_path(organisation), ticket)
         return InvitationToken(self.id, organisation, seats, secret, float(int(expires)))
 
-    def check_open(self, described: StudyDescribed, organisation: str) -> Phase:
+    def check_open(self, described: StudyDescription, organisation: str) -> Phase:
         """Refuse to invite if nobody can join any more; otherwise return the study's phase.
 
         A study that has begun admits nobody new, but an organisation that lost its disk can return.
@@ -149,7 +149,7 @@ class Registry:
             )
         return phase
 
-    def revoke(self, described: StudyDescribed, organisation: str) -> None:
+    def revoke(self, described: StudyDescription, organisation: str) -> None:
         """Make an organisation's invitation void; one that already joined stays."""
         seats = {seat.name for seat in described.seats if seat.organisation == organisation}
         came = sorted(seats & set(self.seats()))
@@ -240,7 +240,7 @@ class Registry:
         """Write the study's status for commands."""
         study_statuses.write_status(self.folder, status)
 
-    def status(self, described: StudyDescribed) -> StudyStatus:
+    def status(self, described: StudyDescription) -> StudyStatus:
         """The study's status, as the server wrote it last."""
         known = study_statuses.read_status(self.folder)
         return known or study_statuses.unwritten(self.folder, described)

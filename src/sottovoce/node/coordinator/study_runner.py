@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
 from sottovoce.course.news import StageBegan, StageEnded, StudyStopped
@@ -17,7 +18,6 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, InputError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, Receipt, SiteLedger
-from sottovoce.node.api import StudyDescribed
 from sottovoce.node.approval import OpenGate
 from sottovoce.node.coordinator.local_letters import LocalLetterSender, letters_of, once_back
 from sottovoce.node.coordinator.query_coordinator import QueryConditions, QueryCoordinator
@@ -61,7 +61,7 @@ class StudyRunner:
     def __init__(
         self,
         registry: Registry,
-        described: StudyDescribed,
+        described: StudyDescription,
         *,
         at_rest: bytes,
         entropy: Entropy,

@@ -11,7 +11,8 @@ from sottovoce.keyfiles import storage
 from sottovoce.node.memberships import CoordinatorPlace, StudyStatus
 
 if TYPE_CHECKING:
-    from sottovoce.node.api import ReadStudy, StudyDescribed
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.node.api import ReadStudy
 
 _NAME = "status.json"
 _LARGEST = 8 * 2**20
@@ -80,7 +81,7 @@ def _from_text(folder: Path, read: "ReadStudy | None") -> StudyStatus:
         return StudyStatus(folder.name, folder.name, Phase.STOPPED, 0, (), (), reason, ())
 
 
-def unwritten(folder: Path, described: "StudyDescribed") -> StudyStatus:
+def unwritten(folder: Path, described: "StudyDescription") -> StudyStatus:
     """The status of a study without a readable status file."""
     seats = (seat.name for seat in described.seats if seat.role != "coordinator")
     path = folder / _NAME

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sottovoce.config.deadlines import waits_in_words
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.course import control
 from sottovoce.errors import DamagedFileError
 from sottovoce.keyfiles import storage
-from sottovoce.node.api import ConsentQuestion, StudyDescribed
+from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.phone_words import in_words
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.roster import Participant, Role, Roster
@@ -18,20 +19,20 @@ _NAME = "consent.json"
 _LARGEST = 2**20
 
 
-def card_of(described: StudyDescribed, organisation: str | None = None) -> StudyCard:
+def card_of(described: StudyDescription, organisation: str | None = None) -> StudyCard:
     """The card for one organisation, before anybody's keys are known."""
     return _card(described, described.rehearsed(), organisation, keyed=False)
 
 
 def agreed_card(
-    described: StudyDescribed, agreed: "GivenConsent", organisation: str | None
+    described: StudyDescription, agreed: "GivenConsent", organisation: str | None
 ) -> StudyCard:
     """The card of the study that this site agreed to, with its fingerprint."""
     return _card(described, Study(described.plan, agreed.roster), organisation, keyed=True)
 
 
 def _card(
-    described: StudyDescribed, study: Study, organisation: str | None, *, keyed: bool
+    described: StudyDescription, study: Study, organisation: str | None, *, keyed: bool
 ) -> StudyCard:
     return StudyCard(
         study,

@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import COORDINATOR, Seating
 from sottovoce.course.seating import seated
 from sottovoce.errors import InputError
-from sottovoce.node.api import ConsentBy, ConsentQuestion, Documents, JoinOptions, StudyDescribed
+from sottovoce.node.api import ConsentBy, ConsentQuestion, Documents, JoinOptions
 from sottovoce.node.course_terms import terms_of
 from sottovoce.node.events import OnEvent, RosterKnown
 from sottovoce.node.phone_words import in_words
@@ -25,7 +26,7 @@ class SiteContext:
     def __init__(
         self,
         study: str,
-        description: StudyDescribed,
+        description: StudyDescription,
         publics: Mapping[str, bytes],
         *,
         source: Documents | None,
@@ -85,7 +86,7 @@ class SiteContext:
         return await asyncio.shield(self._documents)
 
 
-def seated_before(described: StudyDescribed, seating: Seating) -> Study:
+def seated_before(described: StudyDescription, seating: Seating) -> Study:
     """The study to which the others agreed before our keys were lost."""
     theirs = {seat.name: seat.public for seat in seating.seats if seat.name == COORDINATOR}
     return seated(terms_of("", described), theirs, seating)

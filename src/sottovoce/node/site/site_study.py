@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sottovoce.config.deadlines import LINE_STAGES
+from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import control_session
 from sottovoce.course.news import SeatWaiting
 from sottovoce.entropy import Entropy
@@ -21,7 +22,7 @@ from sottovoce.errors import (
 )
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, SiteLedger
-from sottovoce.node.api import AskOptions, StudyDescribed
+from sottovoce.node.api import AskOptions
 from sottovoce.node.course_terms import poll_seconds
 from sottovoce.node.events import JournalDeleted
 from sottovoce.node.kept_facts import FactKeeper
@@ -55,7 +56,7 @@ class SiteStudy:
     """One site in one study, for any of its seats."""
 
     membership: Membership
-    described: StudyDescribed
+    described: StudyDescription
     options: AskOptions
     entropy: Entropy = field(repr=False)
 
