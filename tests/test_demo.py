@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
     assert result.exposed.startswith("100 of 100")
     assert all(one.messages for one in result.seen)
     assert "sealed: training" in played.said
+    assert re.search(r"Bytes by stage\. [^<]*training [\d.]+ MB", result.report)
 
 
 def test_nobody_is_there_who_could_learn_something_by_pooling_with_one_hospital(

@@ -24,18 +24,17 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def test_the_session_in_four_terminals_works(machine: Machine) -> None:
-    machine.done("sottovoce notes --sites 3 --documents 300 --out site-notes", "notes.log")
-    cate, (example, create, serve) = exported(lines_of(1))
-    machine.done(example, "example.log", home=cate)
-    machine.done(create, "create.log", home=cate)
+    cate, (*prepare, serve) = exported(lines_of(1))
+    for line in prepare:
+        machine.done(line, "prepare.log", home=cate)
     machine.type(serve, "serve.log", home=cate)
     machine.wait_for("serving at", "serve.log")
-    *others, harbour = lines_of(2)
-    for line in others:
-        machine.type(line, f"{line.split('--home ')[1].split()[0]}.log")
+    north, harbour = lines_of(2)
+    machine.type(north, "north.log")
     interrupt(machine, harbour)
-    carol, (join,) = exported(lines_of(3))
-    shown = machine.done(f"{join} --dry-run", "dry.log", home=carol)
+    carol, (inspect, dry_run, join) = exported(lines_of(3))
+    assert "routine" in machine.done(inspect, "inspect.log", home=carol)
+    shown = machine.done(dry_run, "dry.log", home=carol)
     assert "| contributions | contribution-plane | members |" in shown
     assert "dry run: only the request" in shown
     assert "stanmore: enrolled" not in (machine.folder / "serve.log").read_text(encoding="utf-8")
@@ -48,14 +47,31 @@ def test_the_session_in_four_terminals_works(machine: Machine) -> None:
     assert "# Study card: urgency of clinical notes" in said
     assert "stanmore: Stanmore Practice, peer (this site)" in said
     assert "Compare these words with the other sites" in said
-    carol, (classify, ledger) = exported(lines_of(4))
-    assert "rows labelled" in machine.done(classify, "classify.log", home=carol)
+    use_the_model(machine)
+    check_mistakes(machine, join)
+
+
+def use_the_model(machine: Machine) -> None:
+    """Label a file, evaluate with the others, and look at what left."""
+    carol, lines = exported(lines_of(4))
+    said = {}
+    for number, line in enumerate(lines):
+        words = tuple(line.split()[1:3])
+        if line.endswith(" &"):
+            machine.type(line, "beside.log")
+        else:
+            said[words] = machine.done(line, f"used-{number}.log", home=carol)
+    assert "finished" in said["status",]
+    assert "rows labelled" in said["classify", "site-notes/valley.csv"]
     labelled = (machine.folder / "labelled.csv").read_text(encoding="utf-8")
     assert labelled.splitlines()[0].startswith("text,label,")
-    sent = machine.done(ledger, "ledger.log", home=carol)
-    assert "contribution-plane to member-harbour" in sent
-    assert "reveals nothing: as many shares as the threshold are uniform" in sent
-    check_mistakes(machine, join)
+    assert "all of north, harbour, stanmore: accuracy" in said["evaluate",]
+    assert "contribution-plane to member-harbour" in said["ledger", "show"]
+    assert "reveals nothing: as many shares as the threshold are uniform" in said["ledger", "show"]
+    assert said["ledger", "verify"].count("whole") == 2
+    report = (machine.folder / "report.html").read_text(encoding="utf-8")
+    assert "Confusion, all sites" in report
+    assert "accuracy" in (machine.folder / "north-evaluated.txt").read_text(encoding="utf-8")
 
 
 def interrupt(machine: Machine, join: str) -> None:

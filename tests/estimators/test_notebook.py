@@ -1,5 +1,6 @@
 """What a notebook shows of a federation, a study, a model and an evaluation is short and useful."""
 
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -65,6 +66,8 @@ def test_a_classifier_writes_its_report(model: Toy, tmp_path: Path) -> None:
     page = path.read_text(encoding="utf-8")
     assert "north, alone" in page
     assert "was chosen of 0.5, 2" in page
+    assert "Seconds by stage" in page
+    assert re.search(r"Bytes by stage\. agreement [\d.]+ kB; dictionary ", page)
     assert str(path) in repr(shown)
     documents = model.federation_.documents["north"]
     assert not any(document.text in page for document in documents)

@@ -94,6 +94,9 @@ def test_a_learning_curve_stands_where_documents_lie_side_by_side() -> None:
     page = report(facts(growth={1: 0.6, 2: 0.7, 3: 0.75}))
     assert "Learning curve over sites" in words(page)
     assert "sites 2: 0.700" in words(page)
+    (drawn,) = re.findall(r"<figure><figcaption>Learning curve.*?</figure>", page, re.DOTALL)
+    assert "chance" not in drawn, "no diagonal is to be reached here"
+    assert re.findall(r'class="axis middle">([^<]+)<', drawn) == ["1", "2", "3"]
 
 
 def test_reliability_follows_from_the_points_of_the_roc() -> None:

@@ -246,7 +246,7 @@ class StudyRun:
         except SottovoceError as failure:
             error = failure
         finally:
-            self.record.add(table.views, table.traffic)
+            self.record.add(table.views, table.traffic, stage=attempt.stage)
         self.gone.update(table.gone)
         # A crashed party makes no more requests, everybody else does.
         self._now += _MOMENT

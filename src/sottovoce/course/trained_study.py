@@ -26,7 +26,7 @@ from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.study.attempts import Attempt, Stage
-from sottovoce.study.in_memory import Record
+from sottovoce.study.in_memory import AFTER_TRAINING, Record
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import (
@@ -246,7 +246,7 @@ class StudyOutcome:
         try:
             return table.run()
         finally:
-            self.record.add(table.views, table.traffic)
+            self.record.add(table.views, table.traffic, stage=AFTER_TRAINING)
 
     def _model(self, peer: str) -> PeerModel | QuorumModel:
         if peer not in self.models:
@@ -267,7 +267,7 @@ class _Conversing:
 
     def keep(self, table: Conversation) -> None:
         """Keep everybody's view of a conversation."""
-        self.outcome.record.add(table.views, table.traffic)
+        self.outcome.record.add(table.views, table.traffic, stage=AFTER_TRAINING)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,10 @@ def demo_report(
             evaluations={"all three, sealed": joint},
             compared=compared,
             growth=growth,
-            stages=tuple(StageCost(stage, spent) for stage, spent in seconds.items()),
+            stages=(
+                *(StageCost(stage, spent) for stage, spent in seconds.items()),
+                *(StageCost(stage, bytes=sent) for stage, sent in _stage_bytes(folder).items()),
+            ),
             flows=_flows(folder),
             ledgers=_ledgers(folder),
             reproduce=("make demo", "sottovoce demo"),
@@ -57,6 +60,16 @@ def _flows(folder: Path) -> tuple[Flow, ...]:
                 messages[path.parent.name, line.party] += 1
                 sizes[path.parent.name, line.party] += line.bytes
     return tuple(Flow(*pair, count, sizes[pair]) for pair, count in messages.items())
+
+
+def _stage_bytes(folder: Path) -> Counter[str]:
+    """How much all parties sent in each stage."""
+    sizes: Counter[str] = Counter()
+    for path in sorted(folder.glob("**/ledger.jsonl")):
+        for line in read_ledger(path):
+            if line.what == LineKind.SENT:
+                sizes[line.stage or "before the stages"] += line.bytes
+    return sizes
 
 
 def _ledgers(folder: Path) -> tuple[LedgerHeadFact, ...]:

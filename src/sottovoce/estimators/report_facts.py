@@ -32,7 +32,10 @@ def report_facts(
         evaluations={"all peers": joint},
         compared=comparison.accuracies if comparison else {"all peers": joint.accuracy},
         growth=comparison.growth if comparison else {},
-        stages=tuple(StageCost(stage, seconds) for stage, seconds in model.seconds_.items()),
+        stages=(
+            *(StageCost(stage, seconds) for stage, seconds in model.seconds_.items()),
+            *(StageCost(stage, bytes=sent) for stage, sent in outcome.record.stage_bytes.items()),
+        ),
         flows=flows,
         reproduce=(
             "from sottovoce import LocalFederation, TextClassifier",

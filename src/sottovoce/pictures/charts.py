@@ -20,6 +20,8 @@ _LONGEST_NAME = 20
 """What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
 _SIDE, _EDGE = 300, 52
 _MOST_ZEROS = 8
+_TICK = 5
+"""How long a number at a tick may be."""
 _DARK = 0.55
 """From how dark a cell is on, its number is written in the colour of the paper."""
 
@@ -63,7 +65,7 @@ def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
 
 def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]]) -> Html:
     """Curves of true positives over false positives; (false, true, area) by name."""
-    drawn = list(_plane(Axis("false positive rate", 0, 1), Axis("true positive rate", 0, 1)))
+    drawn = [*_plane(Axis("false positive rate", 0, 1), Axis("true positive rate", 0, 1)), DIAGONAL]
     below = _SIDE + 74
     for place, (name, (false, true, area)) in enumerate(curves.items()):
         points = " ".join(
@@ -83,45 +85,56 @@ def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float],
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis measures, and from where to where."""
+    """What an axis measures, from where to where, and where its ticks are."""
 
     name: str
     low: float
     high: float
+    ticks: tuple[float, ...] = ()
+
+    def marks(self) -> tuple[float, ...]:
+        """The ticks: as given, or four equal parts."""
+        return self.ticks or tuple(self.low + (self.high - self.low) * n / 4 for n in range(5))
+
+    def part(self, value: float) -> float:
+        """Where a value lies between both ends, from 0 to 1."""
+        return min(max((value - self.low) / ((self.high - self.low) or 1), 0.0), 1.0)
 
 
 def _plane(across: Axis, up: Axis) -> Iterator[Html]:
-    """A square with named axes, their ticks, and the diagonal from the lower left."""
+    """A square with named axes and their ticks."""
     yield tag("rect", x=_EDGE, y=10, width=_SIDE, height=_SIDE, class_="frame")
-    for part in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x, y = _EDGE + _SIDE * part, 10 + _SIDE * (1 - part)
-        if 0 < part < 1:
+    for value in across.marks():
+        x = f"{_EDGE + _SIDE * across.part(value):g}"
+        if 0 < across.part(value) < 1:
             yield tag("line", x1=x, y1=10, x2=x, y2=10 + _SIDE, class_="grid")
-            yield tag("line", x1=_EDGE, y1=y, x2=_EDGE + _SIDE, y2=y, class_="grid")
-        for axis, place in ((across, (x, _SIDE + 27)), (up, (_EDGE - 6, y + 4))):
-            shown = f"{axis.low + (axis.high - axis.low) * part:g}"
-            kind = "axis middle" if axis is across else "axis end"
-            if len(shown) <= 5:
-                yield tag("text", shown, x=place[0], y=place[1], class_=kind)
-    yield tag("line", x1=_EDGE, y1=10 + _SIDE, x2=_EDGE + _SIDE, y2=10, class_="chance")
+        if len(f"{value:g}") <= _TICK:
+            yield tag("text", f"{value:g}", x=x, y=_SIDE + 27, class_="axis middle")
+    for value in up.marks():
+        y = 10 + _SIDE * (1 - up.part(value))
+        if 0 < up.part(value) < 1:
+            yield tag("line", x1=_EDGE, y1=f"{y:g}", x2=_EDGE + _SIDE, y2=f"{y:g}", class_="grid")
+        if len(f"{value:g}") <= _TICK:
+            yield tag("text", f"{value:g}", x=_EDGE - 6, y=f"{y + 4:g}", class_="axis end")
     middle = 10 + _SIDE / 2
     yield tag("text", across.name, x=_EDGE + _SIDE / 2, y=_SIDE + 48, class_="name middle")
     turned = f"rotate(-90 12 {middle:.0f})"
     yield tag("text", up.name, x=12, y=middle, class_="name middle", transform=turned)
 
 
-def line(title: str, points: Sequence[tuple[float, float]], axes: tuple[Axis, Axis]) -> Html:
-    """Points joined by a line, over the diagonal from the lower left to the upper right."""
+DIAGONAL = tag("line", x1=_EDGE, y1=10 + _SIDE, x2=_EDGE + _SIDE, y2=10, class_="chance")
+"""From the lower left to the upper right: what chance reaches, or what a score promises."""
+
+
+def line(
+    title: str, points: Sequence[tuple[float, float]], axes: tuple[Axis, Axis], *below: Html
+) -> Html:
+    """Points joined by a line; `below` is drawn first."""
     across, up = axes
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        right = (x - across.low) / ((across.high - across.low) or 1)
-        above = (y - up.low) / ((up.high - up.low) or 1)
-        return _EDGE + _SIDE * min(max(right, 0), 1), 10 + _SIDE * (1 - min(max(above, 0), 1))
-
-    places = [at(x, y) for x, y in points]
+    places = [(_EDGE + _SIDE * across.part(x), 10 + _SIDE * (1 - up.part(y))) for x, y in points]
     drawn = [
         *_plane(across, up),
+        *below,
         tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve c0"),
         *(tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, class_="bar") for x, y in places),
     ]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.pictures.charts import Axis, Bar, bars, confusion, line, roc
+from sottovoce.pictures.charts import DIAGONAL, Axis, Bar, bars, confusion, line, roc
 from sottovoce.pictures.html import Html, joined, table, tag
 from sottovoce.pictures.page import folded
 
@@ -223,7 +223,7 @@ def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
         points = _reliability(curve, classes[name].rows, whole - classes[name].rows)
         if len(points) > 1:
             axes = (Axis(f"score for {name}", -1, 1), Axis("share that is right", 0, 1))
-            drawn.append(line(f"{title}: {name}", points, axes))
+            drawn.append(line(f"{title}: {name}", points, axes, DIAGONAL))
     missing = "No reliability diagram: too few points of the ROC may be shown."
     if len(drawn) > _SIDE_BY_SIDE:
         name = "reliability-" + "-".join(title.lower().split())
@@ -248,8 +248,10 @@ def _reliability(curve: Curve, rows: int, others: int) -> list[tuple[float, floa
 
 def growth_html(accuracies: Mapping[int, float]) -> Html:
     """A learning curve over sites: what one, two and more of them reach together."""
-    axes = (Axis("sites", min(accuracies), max(accuracies)), Axis("accuracy", 0, 1))
-    return line("Learning curve over sites", list(accuracies.items()), axes)
+    sites = Axis("sites", min(accuracies), max(accuracies), ticks=tuple(accuracies))
+    return line(
+        "Learning curve over sites", list(accuracies.items()), (sites, Axis("accuracy", 0, 1))
+    )
 
 
 def reliability_text(evaluation: EvaluationLike) -> str:

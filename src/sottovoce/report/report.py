@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from sottovoce.pictures.charts import Bar, amount, bars, flows
 from sottovoce.pictures.html import Html, joined, table, tag
-from sottovoce.pictures.page import folded, linked, page, section, tiles
+from sottovoce.pictures.page import coded, folded, linked, page, section, tiles
 from sottovoce.pictures.quality import compared_html, evaluation_html, growth_html
 from sottovoce.report.card_page import card_in_short
 from sottovoce.report.facts import ReportFacts
 from sottovoce.report.statements import dpia, model_card
 from sottovoce.study.study import Study
 
+_NOT_EVALUATED = "No evaluation was held, or none is known here: run `sottovoce evaluate`."
 _GROWTH = (
     "Learnt in plaintext from the first site, the first two and so on, and measured on the same "
     "documents: only where all documents lie side by side, as in memory and in the demo."
@@ -75,7 +76,7 @@ def _quality(facts: ReportFacts) -> Iterator[Html]:
     for title, evaluation in facts.evaluations.items():
         yield evaluation_html(evaluation, title)
     if not facts.evaluations:
-        yield tag("p", "No evaluation was held, or none is known here: run `sottovoce evaluate`.")
+        yield tag("p", coded(_NOT_EVALUATED))
     if facts.growth:
         yield growth_html(facts.growth)
         yield tag("p", _GROWTH, class_="soft")

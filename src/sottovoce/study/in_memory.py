@@ -1,5 +1,6 @@
 """What a study in memory may be given, and the record of what was said in it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ from sottovoce.protocols.view import Traffic, View
 from sottovoce.study.policy import Policy
 from sottovoce.study.stages.training import OnStage
 
+AFTER_TRAINING = "queries and evaluations"
+
 
 @dataclass
 class Record:
@@ -16,12 +19,14 @@ class Record:
 
     views: dict[str, View] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
+    stage_bytes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, views: Mapping[str, View], traffic: Traffic) -> None:
-        """Add one conversation."""
+    def add(self, views: Mapping[str, View], traffic: Traffic, *, stage: str) -> None:
+        """Add one conversation of a stage, or of what follows the stages."""
         for name, view in views.items():
             self.views.setdefault(name, View(name)).received.extend(view.received)
         self.traffic.add(traffic)
+        self.stage_bytes[stage] += traffic.total_bytes
 
 
 @dataclass(frozen=True)
