@@ -6,12 +6,17 @@ from pathlib import Path
 
 # As Windows has it: no such modules, no such functions, no such flags.
 WITHOUT = """
-import os, sys
-import subprocess  # which has imported what it needs of Unix before
-for name in ("fcntl", "resource"):
+import os, signal, sys
+import asyncio, subprocess, tempfile  # which have imported what they need of Unix before
+for name in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"):
     sys.modules[name] = None
-for name in ("fchmod", "geteuid", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):
+for name in (
+    "fchmod", "fork", "getegid", "geteuid", "getgid", "getuid", "killpg", "sched_getaffinity",
+    "setsid", "umask", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK",
+):
     delattr(os, name)
+for name in ("SIGHUP", "SIGKILL", "SIGUSR1"):
+    delattr(signal, name)
 """
 
 

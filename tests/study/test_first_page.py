@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
-from harness.example_text import example_among_peers
+from harness.example_text import ARRANGEMENTS, example_among_peers
 from harness.studies import Case
 from sottovoce.config.study_file import StudyDescription, example, parse_study
 from sottovoce.entropy import SystemEntropy
@@ -34,16 +35,17 @@ FOREIGN = frozenset(
 )
 
 
+@cache
 def page(study: Study, organisation: str | None = None) -> str:
     return " ".join(StudyCard(study, organisation=organisation).first_page().split())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def described() -> StudyDescription:
     return parse_study(example_among_peers())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def study(described: StudyDescription) -> Study:
     return described.rehearsed()
 
@@ -85,6 +87,60 @@ def test_each_question_of_an_officer_is_answered(asked: str, answered: str, stud
     to = next(one for one in leaving(study, "Northfield Hospital") if "Institute" in one.to)
     filled = answered.format(leaves=f"{to.bytes / 1e6:.0f} MB", budget=f"{study.plan.budget:,}")
     assert filled in page(study, "Northfield Hospital"), asked
+
+
+QUESTIONS = (
+    "**What your organisation does here.** Northfield Hospital ",
+    "**What leaves your organisation, and to whom.** No ",
+    "**What others learn from the training.** ",
+    "**The worst case, and who must not pool.** ",
+    "**What is opened at the end.** ",
+    "**What is kept, and for how long.** - agreed by the sites: ",
+    "**How you check it.** `sottovoce ledger show`",
+    "**What this is not.** It is not audited.",
+)
+
+
+@cache
+def page_in(arrangement: str) -> tuple[str, ...]:
+    study = parse_study(ARRANGEMENTS[arrangement]).rehearsed()
+    return tuple(StudyCard(study, organisation="Northfield Hospital").first_page().splitlines())
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_every_arrangement_answers_the_officer_on_one_page(arrangement: str) -> None:
+    lines = page_in(arrangement)
+    assert len(lines) <= LONGEST
+    assert max(map(len, lines)) <= WIDTH
+    said = " ".join(" ".join(lines).split())
+    assert [question for question in QUESTIONS if question not in said] == []
+    assert FOREIGN & set(re.findall(r"\w+", said.lower())) == set()
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_only_a_study_of_text_speaks_of_words_and_documents(arrangement: str) -> None:
+    said = set(re.findall(r"\w+", " ".join(page_in(arrangement)).lower()))
+    if parse_study(ARRANGEMENTS[arrangement]).plan.has_text:
+        assert {"documents", "text"} <= said
+    else:
+        assert {"rows", "table"} <= said
+        assert not {"document", "documents", "text", "word"} & said
+
+
+@pytest.mark.parametrize(
+    ("arrangement", "said"),
+    [
+        ("features, full", "The organisations that answer learn whom you ask about."),
+        ("rado descent", "Who computes also learns, before each step, whether numbers stay in"),
+        ("lone owner", "How many rows and columns there are, rounded up; of what is in them"),
+        ("released", "as long as it likes, nobody can call it back"),
+    ],
+)
+def test_what_one_arrangement_alone_gives_away_is_said_there_alone(
+    arrangement: str, said: str
+) -> None:
+    pages = {name: " ".join(" ".join(page_in(name)).split()) for name in ARRANGEMENTS}
+    assert [name for name, page in pages.items() if said in page] == [arrangement]
 
 
 @pytest.mark.parametrize("organisation", [None, "Northfield Hospital", "Harbour Clinic"])

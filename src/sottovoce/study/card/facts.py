@@ -17,6 +17,29 @@ UNION = "rebuild documents of all peers, word for word, though not say whose the
 EACH = "rebuild documents of every peer, word for word, and say whose they are"
 
 
+# What is said of text, and of a table in its place.
+_ROWS = (
+    ("how words stand together in them", "how columns go together in them"),
+    ("how often words occur (rounded)", "the mean of each column (rounded)"),
+    ("how often chosen words occur, rounded", "the mean of each column, rounded"),
+    ("your documents as encrypted numbers, one row a document", "your rows as encrypted numbers"),
+    ("No text leaves", "No row of your table leaves as it is"),
+    ("as the model has words", "as the model has columns"),
+    ("word for word", "value for value"),
+    ("documents", "rows"),
+)
+
+
+def worded(study: Study, said: str) -> str:
+    """A sentence about documents, for this study: of a table it speaks of rows and columns.
+
+    It takes our own words alone, before anybody's names are put in.
+    """
+    for text, table in () if study.plan.has_text else _ROWS:
+        said = said.replace(text, table)
+    return said
+
+
 @dataclass(frozen=True)
 class Holders:
     """Seats that each hold a part of the joint numbers; `enough` of them together can read them."""
@@ -91,16 +114,15 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
     """Everybody who must not pool, the worst first."""
     roster = study.roster
     holders = holders_of(study)
-    groups = [
-        Pooling(organisations, holders.gives) for organisations in holders.organisations(study)
-    ]
+    gives = worded(study, holders.gives)
+    groups = [Pooling(organisations, gives) for organisations in holders.organisations(study)]
     if study.fast_labels and study.quorum.threshold > 1:
         gives = "read scores of what is asked, and from many the model"
         groups.append(Pooling(("any two members that find labels",), gives))
     coordinator = roster.organisation(roster.coordinator)
     for participant in roster.having(Role.INTERMEDIARY):
         peer = roster.organisation(roster.works_for(participant.name))
-        gives = f"read the documents of {peer} one by one"
+        gives = f"{worded(study, 'read the documents of')} {peer} one by one"
         groups.append(Pooling((coordinator, participant.organisation), gives))
     return tuple(groups)
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from textwrap import wrap
 
-from sottovoce.study.card.facts import ENGINES, Holders, holders_of, keeping, poolings
+from sottovoce.study.arrangement import Remote
+from sottovoce.study.card.facts import ENGINES, Holders, holders_of, keeping, poolings, worded
 from sottovoce.study.card.leaving import LeavingLine, leaving
 from sottovoce.study.card.sizes import DRAWN
 from sottovoce.study.choices import DictionaryKind, Engine
@@ -103,7 +104,7 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     if peers and not study.outsourced:
         mine += (
             f" {_counted(peers, 'organisations')} train one program that tells "
-            f"{_counted(labels, 'classes')} apart; each keeps its documents."
+            f"{_counted(labels, 'classes')} apart; {worded(study, 'each keeps its documents')}."
         )
         if _coordinator(study) != organisation:
             mine += f" {_coordinator(study)} runs the study (as coordinator), and has none."
@@ -112,11 +113,12 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
 
 
 def _does(study: Study, participant: Participant) -> str:
+    does = _DOES[participant.role]
     if study.outsourced and participant.role in _OWNERS:
-        return _OWNERS[participant.role]
-    if study.engine is Engine.QUORUM and participant.role is Role.COORDINATOR:
-        return "runs the study, holds nothing that answers need, and brings no documents"
-    return _DOES[participant.role]
+        does = _OWNERS[participant.role]
+    elif study.engine is Engine.QUORUM and participant.role is Role.COORDINATOR:
+        does = "runs the study, holds nothing that answers need, and brings no documents"
+    return worded(study, does)
 
 
 def _coordinator(study: Study) -> str:
@@ -130,7 +132,8 @@ def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
     )
     leaves = _by_content(study, organisation)
     said = "" if leaves else _NO_NUMBERS
-    said = "No text leaves. Numbers do, hidden as said below:" if brings else said
+    if brings:
+        said = worded(study, "No text leaves. Numbers do, hidden as said below:")
     yield from _titled("What leaves your organisation, and to whom", said)
     for held, rows in leaves.items():
         amounts = (f"{row.to}{_amount(row)}" for row in rows)
@@ -142,24 +145,34 @@ def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
 
 def _later(study: Study) -> str:
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
-        return "When you label documents later, nothing leaves."
-    return (
+        return worded(study, "When you label documents later, nothing leaves.")
+    said = (
         "When you label documents later, the coordinator learns when, and for how many "
         "(rounded up), and nothing of what is in them."
     )
+    if study.plan.arrangement.remote is Remote.FULL and study.plan.arrangement.by_features:
+        said += " The organisations that answer learn whom you ask about."
+    return worded(study, said)
 
 
 def _learned(study: Study) -> Iterator[str]:
     plan = study.plan
+    if study.outsourced:
+        said = "How many documents and columns there are, rounded up; of what is in them, nothing."
+        yield from _titled("What others learn from the training", worded(study, said))
+        yield ""
+        return
     said = "How many documents of each class there are in all, rounded up"
     said += ", and how often chosen words occur, rounded." if is_corrected(plan) else "."
-    if plan.dictionary is DictionaryKind.JOINT and not study.outsourced:
+    if plan.dictionary is DictionaryKind.JOINT:
         said += (
             f" The coordinator also learns in how many each word stands that {plan.min_documents} "
             "or more of a peer's documents have, but not the word. A peer can test whether "
             "a word was chosen."
         )
-    yield from _titled("What others learn from the training", said)
+    if plan.descends:
+        said += " Who computes also learns, before each step, whether numbers stay in range."
+    yield from _titled("What others learn from the training", worded(study, said))
     yield ""
 
 
@@ -216,7 +229,7 @@ def _opened(study: Study) -> Iterator[str]:
             f" How good the model is may be opened {times}, as sums over at least "
             f"{FEWEST_PEERS} peers and {FEWEST_EVALUATED} documents."
         )
-    yield from _titled("What is opened at the end", said)
+    yield from _titled("What is opened at the end", worded(study, said))
     yield ""
 
 

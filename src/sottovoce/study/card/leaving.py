@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sottovoce.study.card.facts import worded
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import DRAWN, MEMBERS, ROWS, Size, member_sizes, peer_sizes
 from sottovoce.study.roster import Role
@@ -29,7 +30,7 @@ def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine,
         return (
             LeavingLine(owner, (DRAWN,))
             if organisation == evaluator
-            else LeavingLine(evaluator, (ROWS,)),
+            else LeavingLine(evaluator, (worded(study, ROWS),)),
         )
     by_recipient: dict[str, LeavingLine] = {}
     for row in _rows(study, organisation):
@@ -37,7 +38,7 @@ def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine,
         if to == organisation:
             continue
         before = by_recipient.get(to, LeavingLine(to, ()))
-        holds = dict.fromkeys((*before.holds, *row.holds.split("; ")))
+        holds = dict.fromkeys((*before.holds, *worded(study, row.holds).split("; ")))
         step = before.each_step + (row.total if row.each else 0)
         once = before.bytes + (0 if row.each else row.total)
         by_recipient[to] = LeavingLine(to, tuple(holds), once, step)
