@@ -143,6 +143,31 @@ def test_what_one_arrangement_alone_gives_away_is_said_there_alone(
     assert [name for name, page in pages.items() if said in page] == [arrangement]
 
 
+OF_QUORUM = {"quorum", "released", "table"}
+BY_FEATURES = {"features", "features, full"}
+SENT_IN = {
+    "released-part": {"released"},
+    "entity-question": {"features, full"},
+    "block-numbers": BY_FEATURES,
+    "sealed-rows": {"lone owner"},
+    "masked-moments": {"paillier"},
+    "quorum-numbers": OF_QUORUM,
+    "share-seed": {"shares", "shares among peers", *BY_FEATURES},
+    "joint-mean": {"quorum", "released", "shares", "shares among peers"},
+    "encrypted-model": {"paillier", "rado descent", *BY_FEATURES},
+    "query-request": set(ARRANGEMENTS) - {"released", "lone owner"},
+}
+
+
+def test_the_details_list_only_messages_that_the_study_can_send() -> None:
+    lists = {
+        name: {line.name for line in StudyCard(parse_study(text).rehearsed()).lines}
+        for name, text in ARRANGEMENTS.items()
+    }
+    for kind, arrangements in SENT_IN.items():
+        assert {name for name, kinds in lists.items() if kind in kinds} == arrangements, kind
+
+
 @pytest.mark.parametrize("organisation", [None, "Northfield Hospital", "Harbour Clinic"])
 def test_the_page_has_sixty_lines_of_eighty_columns(study: Study, organisation: str | None) -> None:
     assert_fits(StudyCard(study, organisation=organisation).first_page())
