@@ -55,7 +55,8 @@ from sottovoce.study.stages.training import (
     train_peer,
     train_quorum,
 )
-from sottovoce.text.documents import Document, digest_of
+from sottovoce.text.documents import Document
+from sottovoce.text.parts import inputs_digest
 from sottovoce.wire import Codec
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class SeatCourse:
     def inputs(self) -> bytes:
         """A digest of this seat's inputs; its randomness depends on it."""
         key = b"" if self._key is None else self._key.public.to_bytes()
-        return digest(_INPUTS, digest_of(self._documents), key)
+        return digest(_INPUTS, inputs_digest(self._documents), key)
 
     def drawn(self, entropy: Entropy) -> Entropy:
         """The entropy of a program; other documents give another stream."""

@@ -39,7 +39,7 @@ _MAGIC = (
     (b"SQLite format 3", "an SQLite database", ()),
     (b"\x7fELF", "a program", ()),
 )
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_CONTROL_BYTES = bytes([*range(0x09), *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -79,7 +79,7 @@ def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding
             wide, head, note=f"no byte order mark; read as {wide.upper()} by the look of it"
         )
     few = len(head) // 50 + 1
-    if head.count(0) > few or (len(_CONTROLS.findall(head)) > few and not _is_utf8(head)):
+    if head.count(0) > few or (_controls(head) > few and not _is_utf8(head)):
         raise InputError(f"{name}: expected text, found binary data")
     return _eight_bit(head)
 
@@ -87,10 +87,14 @@ def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding
 def refuse_magic(head: bytes, *, name: str) -> None:
     """Refuse a file whose first bytes say that it is something else than text."""
     start = head[:512]
-    plain = _is_utf8(start) and not _CONTROLS.search(start)
+    plain = _is_utf8(start) and not _controls(start)
     for magic, what, hints in _MAGIC:
         if head.startswith(magic) and not plain:
             raise InputError(f"{name}: expected text, found {what}", hints=hints)
+
+
+def _controls(head: bytes) -> int:
+    return len(head) - len(head.translate(None, delete=_CONTROL_BYTES))
 
 
 def _agrees(stated: str | None, marked: str) -> bool:
@@ -127,6 +131,8 @@ def _wide(head: bytes) -> str:
 
 def _eight_bit(head: bytes) -> TextEncoding:
     """UTF-8, unless the bytes beyond ASCII are mostly no UTF-8 at all."""
+    if head.isascii():
+        return _with_lines("utf-8", head)
     beyond = len(_BEYOND_ASCII.findall(head))
     as_utf8 = sum(len(sequence) for sequence in _UTF8_SEQUENCE.findall(head))
     stray = beyond - as_utf8

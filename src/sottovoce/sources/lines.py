@@ -1,11 +1,12 @@
 """The lines of a text file one at a time, each with its number, its first byte and its flaw.
 
-No more than one line is in memory, and no more than `limit` bytes of it: what
-is longer is passed over to its end, not kept. Every line is decoded by itself,
-so a byte that is outside the encoding costs its own line only.
+No more than one line is in memory (or a run of short ones), and no more than `limit` bytes of it:
+what is longer is passed over to its end, not kept. Every line is decoded by itself, so a byte that
+is outside the encoding costs its own line only.
 """
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import BinaryIO, NamedTuple
 
 from sottovoce.sources.encodings import TextEncoding
@@ -48,10 +49,47 @@ class Lines:
         """
         self.passed = encoding.mark if start is None else start
         file.seek(self.passed)
+        self._file = file
         self._encoding = encoding
         self._limit = limit
         self._pieces = _pieces(file, encoding, limit)
         self.number = number
+        self._run: list[bytes] = []
+        self._tried = 0
+
+    def run(self, stop: int) -> list[str]:
+        """The next lines at once, of those that begin before `stop`, in a file with LF.
+
+        None where one of them has a flaw: then nothing is passed, and they are read one by one.
+        """
+        if self.passed < self._tried:
+            return []
+        block = self._file.read(min(_CHUNK, stop - self.passed))
+        if not block.endswith(b"\n"):
+            block += self._file.readline(self._limit + 1)
+        self._run = BytesIO(block).readlines()
+        self._tried = self.passed + len(block)
+        texts = self._flawless(block)
+        if not texts:
+            self._file.seek(self.passed)
+            return []
+        self.passed, self.number = self._tried, self.number + len(texts)
+        return texts
+
+    def back_in_run(self, behind: int) -> None:
+        """Go back to the line of the last run that has so many of its lines before it."""
+        self.passed -= sum(map(len, self._run[behind:]))
+        self.number -= len(self._run) - behind
+        self._file.seek(self.passed)
+
+    def _flawless(self, block: bytes) -> list[str]:
+        if len(block) > self._limit:
+            return []
+        try:
+            texts = [raw.decode(self._encoding.name) for raw in self._run]
+        except UnicodeDecodeError:
+            return []
+        return [] if any("\0" in text for text in texts) else texts
 
     def __iter__(self) -> Iterator[TextLine]:
         return self

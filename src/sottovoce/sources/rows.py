@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import isfinite
 
@@ -14,6 +14,8 @@ from sottovoce.text.documents import Document, Label, Origin, Span, Value
 from sottovoce.text.labels import label_name, respelt, unknown_label
 
 Row = Mapping[str, object]
+
+_REMEMBERED_LABELS = 1_024
 
 _MARKS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 _MISSING_NUMBERS = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
@@ -113,6 +115,7 @@ class RowReader:
 
     selection: ColumnSelection
     options: SourceOptions
+    _known_before: dict[str, Label] = field(default_factory=dict, init=False, repr=False)
 
     def read(
         self, row: Row, origin: Origin, *, spans: tuple[Span, ...] = ()
@@ -148,6 +151,8 @@ class RowReader:
             marked: tuple[Label, ...] = tuple(c for c in columns if _marked(row, c))
             return tuple(self._known(label) for label in marked)
         value = row.get(columns[0])
+        if isinstance(value, str) and self.options.label_separator is None:
+            return self._written(value, columns[0])
         if isinstance(value, list | tuple):  # JSON and columnar files have these
             labels = tuple(_label(item, columns[0]) for item in value)
             return tuple(dict.fromkeys(self._known(label) for label in labels))
@@ -155,6 +160,15 @@ class RowReader:
             names = (name.strip() for name in (value or "").split(self.options.label_separator))
             return tuple(dict.fromkeys(self._known(name) for name in names if name))
         return self._known(_label(value, columns[0]))
+
+    def _written(self, value: str, column: str) -> Label:
+        """The label that a cell holds; most cells hold what others before them held."""
+        label = self._known_before.get(value)
+        if label is None:
+            label = self._known(_label(value, column))
+            if len(self._known_before) < _REMEMBERED_LABELS:
+                self._known_before[value] = label
+        return label
 
     def _known(self, label: Label) -> Label:
         """The study's label for the source's."""

@@ -37,6 +37,7 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     job = _ClassJob(plan.labels)
     if isinstance(documents, PartedDocuments):
         counts = documents.summed_once(job).counts
+        documents.note_length(counts.total())  # a document has one class
     else:
         counts = job.prepare()(None, iter(documents)).counts
     return {

@@ -83,6 +83,8 @@ class Document:
 
     def __post_init__(self) -> None:
         """A label that is not a number is no label."""
+        if isinstance(self.label, str):
+            return
         for label in self.label if isinstance(self.label, tuple) else (self.label,):
             if isinstance(label, float) and not isfinite(label):
                 raise InputError(f"{self.origin}: expected a label, found {label}")

@@ -7,17 +7,18 @@ process, all cores, a cluster, and a cluster whose worker died give the same byt
 that hands `sum_of_parts` its arguments and adds up the results will do.
 """
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import Any, Protocol, Self, TypeVar
 
 from sottovoce.errors import InputError, OurError
 from sottovoce.text.chunks import Workers, current_workers, prepared_once
-from sottovoce.text.documents import Document
+from sottovoce.text.documents import Document, digest_of
 from sottovoce.text.streams import DocumentStream, Rule
 
 TASKS_A_WORKER = 4
@@ -92,6 +93,10 @@ class PartedDocuments(DocumentStream):
             self._length = self.summed_once(_Lengths()).count
         return self._length
 
+    def note_length(self, length: int) -> None:
+        """Spare a pass, where another one came to how many documents there are."""
+        self._length = length
+
     def refined(self, rule: Rule) -> "PartedDocuments":
         """The documents that a rule leaves; it travels with the parts, and is applied there."""
         rules = (*self.task.rules, rule)
@@ -105,6 +110,17 @@ class PartedDocuments(DocumentStream):
             self._facts[fact] = summed(job, self)
         total: T = self._facts[fact]
         return total
+
+
+def inputs_digest(documents: Sequence[Document]) -> bytes:
+    """32 bytes for all that documents say, in their order; of parts, each is read where it lies.
+
+    Where parts begin depends on the data alone, so that the same documents have the same digest.
+    """
+    if not isinstance(documents, PartedDocuments):
+        return digest_of(documents)
+    digests = mapped(partial(_digest_of_part, documents.task.rules), documents.task.parts)
+    return hashlib.blake2b(b"".join(digests), digest_size=32, person=b"sottovoce/parts").digest()
 
 
 def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
@@ -198,6 +214,10 @@ def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any
 def _runs(parts: tuple[DocumentPart, ...], workers: Workers) -> Iterator[tuple[DocumentPart, ...]]:
     length = max(1, len(parts) // (TASKS_A_WORKER * workers.ahead))
     return (parts[start : start + length] for start in range(0, len(parts), length))
+
+
+def _digest_of_part(rules: tuple[Rule, ...], part: DocumentPart) -> bytes:
+    return digest_of(_ruled(part.documents(), rules))
 
 
 def _ruled(documents: Iterator[Document], rules: tuple[Rule, ...]) -> Iterator[Document]:
