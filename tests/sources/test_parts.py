@@ -73,6 +73,34 @@ def test_broken_records_cost_the_same_in_parts(tmp_path: Path) -> None:
     assert len(found.problems) > 3
 
 
+LINES = st.sampled_from(
+    [
+        b"plain,a\n",
+        b'"two\nlines",b\n',
+        b"\n",
+        b"a NUL \0 byte,a\n",
+        b"no UTF-8 \xff,a\n",
+        b'never closed",a\n',
+        b'"opened,b\n',
+        b"carriage\rreturn,b\n",
+        b"far too long for the limit that this table has,b\n",
+    ]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(rows=st.lists(LINES, min_size=1, max_size=30), run=st.integers(1, 60))
+def test_lines_read_at_once_are_the_same_records_as_lines_read_singly(
+    rows: list[bytes], run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sottovoce.sources.lines._CHUNK", run)
+    monkeypatch.setattr(stretches, "SMALLEST_BYTES", 120)
+    path = tmp_path / "notes.csv"
+    path.write_bytes(b"note,kind\n" + b"".join(rows))
+    limits = replace(OPTIONS.limits, document_bytes=45)
+    assert_same_as_whole(path, replace(OPTIONS, encoding="utf-8", limits=limits))
+
+
 def test_lines_of_json_and_tables_of_tabs(tmp_path: Path) -> None:
     objects = tmp_path / "notes.jsonl"
     lines = [f'{{"note": "n {number}", "kind": "a"}}' for number in range(40)]

@@ -20,7 +20,7 @@ from sottovoce.text.documents import Document
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
-from sottovoce.text.parts import PartedDocuments, PartTask, mapped
+from sottovoce.text.parts import PartedDocuments, PartTask, inputs_digest, mapped
 from sottovoce.text.passes import CountPlan, count
 from sottovoce.text.splits import Side, Split
 
@@ -65,6 +65,17 @@ def test_counts_of_parts_are_those_of_the_list_in_any_grouping(*, grouped: bool)
         found = count(parted(step, grouped=grouped), PLAN, key=KEY)
         assert found.by_class.tobytes() == expected.by_class.tobytes()
         assert found.rows == expected.rows
+
+
+def test_the_digest_of_inputs_is_the_same_by_any_workers_and_another_for_other_documents() -> None:
+    documents = parted(10)
+    alone = inputs_digest(documents)
+    with ThreadPoolExecutor(3) as pool, working_with(Workers(lambda: pool, ahead=3)):
+        assert inputs_digest(documents) == alone
+    fewer = PartedDocuments(PartTask(documents.task.parts[:-1]))
+    changed = PartedDocuments(PartTask((*fewer.task.parts, Numbered(range(290, 299)))))
+    training = Split(0.3).part(documents, Side.TRAIN)
+    assert len({alone, *map(inputs_digest, (fewer, changed, training))}) == 4
 
 
 def test_workers_are_told_of_and_rules_travel() -> None:
