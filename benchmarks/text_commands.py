@@ -48,6 +48,7 @@ def accuracy(
             "--askers", help="With --defaults: how each site fares with documents of its own kind."
         ),
     ] = False,
+    splits: Annotated[int, typer.Option(min=1, help="With --defaults: over how many splits.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Accuracy of learning together beside pooled logistic regression, on the same splits.
@@ -63,11 +64,12 @@ def accuracy(
       python -m benchmarks accuracy --data notes.csv --text note --label diagnosis
       python -m benchmarks accuracy --data annotated/ --types Disease,Symptom --json
       python -m benchmarks accuracy --data datasets/ --defaults --encoder wordllama
+      python -m benchmarks accuracy --data notes.csv --defaults --splits 3
       python -m benchmarks accuracy --data notes.csv --defaults --askers
     """
     if defaults:
         asked = {"text": text, "label": label, "group": group}
-        sets = _contests(data, asked, peers=peers, encoder=encoder)
+        sets = _contests(data, asked, peers=peers, encoder=encoder, splits=splits)
         _show_contests(sets, peers=peers, askers=askers, as_json=as_json)
         return
     from benchmarks.studies.accuracy import AccuracySetting
@@ -91,7 +93,12 @@ def accuracy(
 
 
 def _contests(
-    data: Path | None, asked: dict[str, str | None], *, peers: int, encoder: str | None
+    data: Path | None,
+    asked: dict[str, str | None],
+    *,
+    peers: int,
+    encoder: str | None,
+    splits: int,
 ) -> "list[CorpusContest]":
     """The corpora at hand: those named, else those of installed packages, too."""
     from benchmarks.studies.accuracy import SplitPair, split_pairs
@@ -106,12 +113,13 @@ def _contests(
     place = None if data is None and DATA not in os.environ else place_of(data, "bench accuracy")
     sets: list[tuple[str, list[SplitPair]]] = []
     if place is not None:
-        sets += document_sets(place)
+        sets += document_sets(place, splits=splits)
         if not sets:
             options = SourceOptions(**{key: value for key, value in asked.items() if value})  # type: ignore[arg-type]
-            sets = [(place.name, split_pairs(list(open_source(place, options)), splits=1))]
+            documents = list(open_source(place, options))
+            sets = [(place.name, split_pairs(documents, splits=splits))]
     if place is None or len(sets) > 1:
-        sets += [(one, split_pairs(found, splits=1)) for one, found in packaged_corpora()]
+        sets += [(title, split_pairs(some, splits=splits)) for title, some in packaged_corpora()]
     return [CorpusContest(title, pairs, peers, name) for title, pairs in sets]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.studies.accuracy import KEY, SplitPair, label_of, simulated_peers
-from sottovoce.estimators.own_model import OwnModel
+from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
 from sottovoce.study.automatic_features import (
@@ -72,9 +72,9 @@ class CorpusContest:
     def askers(self) -> Iterator[dict[str, object]]:
         """For each spread, how sites fare with documents of their own kind, in per cent.
 
-        `alone` is a site's own model, `joint` the joint one, `own or joint` what the site takes by
-        its documents held out; means over the sites' test documents, and the site that loses most
-        by not being alone.
+        `alone` is a site's own model, `joint` the joint one, `own or joint` the joint one at the
+        site's class frequencies, or its own where that is clearly better on documents held out;
+        means over the sites' test documents, and the site that loses most by not being alone.
         """
         for spread in (IID, BY_TOPIC):
             found = [site for pair in self.pairs for site in self._sites(pair, spread)]
@@ -98,11 +98,17 @@ class CorpusContest:
         plan = self._plan(pair, None)
         parts = spread_documents(pair.train, self.peers, spread)
         joint = PlainText.learn(plan, parts, key=KEY)
-        for part, test in zip(parts, spread_documents(pair.test, self.peers, spread), strict=True):
-            held_out = joint.accuracy(on_side(plan, part, Side.VALIDATION))
-            own = OwnModel.learn(plan, part, joint=held_out)
+        held_out = [on_side(plan, part, Side.VALIDATION) for part in parts]
+        judged_by = [document for some in held_out for document in some]
+        totals, right = rows_by_class(plan, pair.train), joint.accuracy(judged_by)
+        tests = spread_documents(pair.test, self.peers, spread)
+        for part, judged, test in zip(parts, held_out, tests, strict=True):
+            mine = rows_by_class(plan, part)
+            at = own_thresholds(plan.labels, totals, mine, accuracy=right)
+            own = OwnModel.learn(plan, part, joint=joint.accuracy(judged, at), thresholds=at)
             alone, together = own.model.accuracy(test), joint.accuracy(test)
-            yield len(test), (alone, together, alone if own.is_preferred else together)
+            chosen = alone if own.is_preferred else joint.accuracy(test, at)
+            yield len(test), (alone, together, chosen)
 
     def _joint(
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None

@@ -54,12 +54,12 @@ KNOWN: dict[str, Callable[[Path, AccuracySetting], list[AccuracyComparison]]] = 
 }
 
 
-def document_sets(folder: Path) -> list[tuple[str, list[SplitPair]]]:
-    """The sets known by name whose documents have labels of their own, one split each."""
+def document_sets(folder: Path, *, splits: int = 1) -> list[tuple[str, list[SplitPair]]]:
+    """The sets known by name whose documents have labels of their own; MTS-Dialog has one split."""
     sets = []
     sms, mts = folder / "sms_spam.csv", folder / "mts_dialog.jsonl"
     if sms.exists():
-        sets.append(("SMS", split_pairs(list(open_source(sms)), splits=1)))
+        sets.append(("SMS", split_pairs(list(open_source(sms)), splits=splits)))
     if mts.exists():
         sets.append(("MTS", [mts_pair(mts)]))
     return sets

@@ -122,6 +122,7 @@ def measure(
             "engine": str(trial.engine),
             "features": trial.features,
             **{name: str(value)[:16] for name, value in trial.beside.items()},
+            "columns": memory.columns,
             "documents": trial.documents,
             "messages": memory.messages,
             "memory_seconds": memory.training,
@@ -146,6 +147,7 @@ class Seconds:
     training: float
     asking: float
     messages: int = 0
+    columns: int = 0
     first: float = 0.0
     wall: float = 0.0
     carried: Carried = field(default_factory=Carried)
@@ -174,7 +176,8 @@ def _in_memory(trial: NetworkTrial, kind: type[StudyPlan], key: SecretKey) -> Se
     )
     trained, messages = cpu_seconds(), outcome.traffic.messages.total()
     outcome.classify(SITES[0], labels)
-    return Seconds(trained - start, cpu_seconds() - trained, messages)
+    columns = outcome.models[SITES[0]].space.width
+    return Seconds(trained - start, cpu_seconds() - trained, messages, columns)
 
 
 async def _agree(question: ConsentQuestion) -> bool:  # noqa: ARG001 - everybody consents

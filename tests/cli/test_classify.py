@@ -59,6 +59,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
         _: object,
         documents: Sequence[Document],
         deliver: Callable[[Any], None],
+        thresholds: object = None,
         *,
         as_json: bool,
         explain: bool,
@@ -199,9 +200,24 @@ def test_a_column_says_how_far_each_label_is_from_another_one(
         assert [row["certainty"] for row in csv.DictReader(file)] == ["0.7500", "0.2500", "0.5000"]
 
 
-@pytest.mark.parametrize(("alone", "says"), [(1.0, "own"), (0.85, "joint")])
+@pytest.mark.parametrize(
+    ("alone", "before", "says", "times"),
+    [
+        (1.0, None, "own", 1),
+        (1.0, 0.5, "own", 0),
+        (1.0, 0.96, "joint", 1),
+        (0.85, None, "joint", 1),
+    ],
+    ids=["compared", "compared before", "joint was as good", "joint is ahead anyway"],
+)
 def test_the_better_one_of_the_own_and_the_joint_model_answers(
-    site: Site, asked: list[Sequence[Document]], tmp_path: Path, alone: float, says: str
+    site: Site,
+    asked: list[Sequence[Document]],
+    tmp_path: Path,
+    alone: float,
+    before: float | None,
+    says: str,
+    times: int,
 ) -> None:
     rows = [
         f"{word} case {one},{label}\n"
@@ -217,11 +233,12 @@ def test_the_better_one_of_the_own_and_the_joint_model_answers(
     with pytest.raises(InputError, match="--own: study s-1 was not evaluated"):
         call(site, *given)
     labels = parse_study(example()).plan.labels
-    keep_alone(study.folder, alone)
+    keep_alone(study.folder, alone, joint=before)
     own = Evaluation.of(labels, np.array([[8, 2], [2, 8]]), ("north",), fewest=1)
-    keep_evaluation(study.folder, KeptEvaluation(0.0, own))
+    keep_evaluation(study.folder, KeptEvaluation(0.0, own, own))
     facts = json.loads(call(site, *given))
-    assert (facts["model"], facts["counted"]) == (says, 0 if says == "own" else 16)
+    assert (facts["model"], facts["counted"]) == (says, 16 * times)
+    assert len(asked) == times
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     # The joint model of this test says "urgent" of everything.

@@ -1,5 +1,6 @@
 """A fitted study as scikit-learn's tools want a classifier, and studies in folds."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from harness.consent import ANYTHING
 from sottovoce import LocalFederation, cross_validate, search_plans
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.estimators.federation import SpellingWarning
+from sottovoce.estimators.own_model import own_thresholds
 from sottovoce.estimators.peer_parts import LeftOutWarning
 from sottovoce.estimators.text_classifier import TextClassifier
 from sottovoce.sources import open_source
 from sottovoce.study import InsecureToyPlan
 from sottovoce.text.documents import Document
+from sottovoce.text.labels import Labels
 
 
 class ToyTextClassifier(TextClassifier):
@@ -132,6 +136,12 @@ def test_parts_that_are_odd_are_refused_or_told(tmp_path: Path) -> None:
         LocalFederation({"a": path})
 
 
+def test_labels_that_differ_only_in_case_or_space_are_told() -> None:
+    parts = {"alice": (["a", "b"], ["Heart", "bone"]), "bob": (["c", "d"], ["heart ", "bone"])}
+    with pytest.warns(SpellingWarning, match=r"labels '[hH]eart ?' and '[hH]eart ?' differ only"):
+        LocalFederation(parts)
+
+
 def test_a_frozen_view_is_scored_in_folds_and_drawn(model: ToyTextClassifier) -> None:
     alice = FrozenEstimator(model.at("alice"))
     assert cross_val_score(alice, TEXTS, LABELS, cv=2).tolist() == [1.0, 1.0]
@@ -157,6 +167,56 @@ def test_a_peer_is_never_worse_off_than_alone() -> None:
     assert carol.predict(TEXTS).tolist() == contrary
     assert (carol.decision_function(TEXTS) > 0).tolist() == [one == "heart" for one in contrary]
     assert joint.study_.queries.left("carol") == spent
+
+
+def test_a_peer_says_what_is_frequent_at_its_site_more_readily() -> None:
+    parts = {
+        "alice": (TEXTS, LABELS),
+        "bob": ([f"{text} bob" for text in TEXTS], LABELS),
+        "carol": ([f"bone {word} break" for word in "abcdefghijklmnopqrst"] + HEART[:4],
+                  ["bone"] * 20 + ["heart"] * 4),
+    }  # fmt: skip
+    joint = toy(held_out=0.5, characters=None, release="margin")
+    joint.fit(LocalFederation(parts, policy=ANYTHING)).evaluate()
+    alice, carol = joint.at("alice", own=True), joint.at("carol", own=True)
+    assert carol.own.thresholds > 0.03 > alice.own.thresholds
+    plain = joint.decision_function(TEXTS, peer="carol")
+    assert np.allclose(carol.decision_function(TEXTS), plain - carol.own.thresholds)
+    assert carol.predict(TEXTS).tolist() == [
+        "heart" if score > carol.own.thresholds else "bone" for score in plain
+    ]
+
+
+def test_thresholds_follow_the_frequencies() -> None:
+    labels, at = Labels(("a", "b", "c")), partial(own_thresholds, accuracy=0.5)
+    joint, own = np.array([50.0, 50.0, 0.0]), np.array([90.0, 10.0, 0.0])
+    first, second, third = at(labels, joint, own)
+    assert first == pytest.approx(-0.5 * np.log(97.5 / 115 / 0.5))
+    assert second == pytest.approx(-0.5 * np.log(17.5 / 115 / 0.5))
+    assert third == 0.0
+    two = Labels(("a", "b"))
+    (moved,) = at(two, joint[:2], own[:2])
+    assert moved == pytest.approx(-0.5 * np.log(15 / 95))
+    assert not at(labels, joint, joint).any()
+    assert not at(labels, joint, np.zeros(3)).any()
+    assert not at(Labels(("a", "b"), exclusive=False), joint[:2], own[:2]).any()
+    assert at(two, np.array([1e6, 1.0]), np.array([0.0, 1e6])) == -1.0
+    # A better model leaves less to frequencies.
+    accurate = own_thresholds(two, joint[:2], own[:2], accuracy=0.98)
+    assert 0.1 < accurate / moved < 0.25
+
+
+def test_a_threshold_is_where_normal_scores_are_of_either_class_as_often() -> None:
+    """Made-up scores as ridge regression gives them, and a site with other frequencies."""
+    draw, two = np.random.default_rng(3), Labels(("a", "b"))
+    for distance, accuracy in ((1.0, 0.691), (2.0, 0.841), (3.0, 0.933)):
+        between = 2 * distance**2 / (4 + distance**2)
+        classes = draw.random(200_000) < 0.2
+        scores = between * ((classes - 0.5) + draw.standard_normal(len(classes)) / distance)
+        joint, own = np.array([1e6, 1e6]), np.array([8e5, 2e5])
+        at = own_thresholds(two, joint, own, accuracy=accuracy)[0]
+        tried = [np.mean((scores > at + moved) == classes) for moved in (-0.15, 0.0, 0.15)]
+        assert tried[1] == max(tried)
 
 
 def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sottovoce.course.news import QueryPriced
 from sottovoce.node.events import Enrolled, Event
-from sottovoce.node.kept_facts import keep_alone, kept_alone
+from sottovoce.node.kept_facts import keep_alone, keep_totals, kept_alone, kept_joint, kept_totals
 from sottovoce.node.site.seat_status import is_running, kept_status
 from sottovoce.node.site.status_file import StatusFile
 
@@ -44,7 +44,18 @@ def test_what_a_site_reaches_alone_is_kept(
 ) -> None:
     assert kept_alone(tmp_path) is None
     keep_alone(tmp_path, 0.75)
-    assert kept_alone(tmp_path) == 0.75
+    assert (kept_alone(tmp_path), kept_joint(tmp_path)) == (0.75, None)
+    keep_alone(tmp_path, 0.75, joint=0.5)
+    assert (kept_alone(tmp_path), kept_joint(tmp_path)) == (0.75, 0.5)
     (tmp_path / "alone.json").write_text("[]", encoding="utf-8")
     assert kept_alone(tmp_path) is None
+    assert "left out" in caplog.text
+
+
+def test_the_totals_of_a_study_are_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert kept_totals(tmp_path) is None
+    keep_totals(tmp_path, (120, 40))
+    assert kept_totals(tmp_path) == (120, 40)
+    (tmp_path / "totals.json").write_text('["x"]', encoding="utf-8")
+    assert kept_totals(tmp_path) is None
     assert "left out" in caplog.text

@@ -111,9 +111,9 @@ def test_the_largest_residues_do_not_round(depth: int, above: int) -> None:
     largest = np.array([prime // 2 + above for prime in PRIMES], np.uint32)
     left = np.broadcast_to(largest[:, None, None], (len(PRIMES), 2, depth)).copy()
     right = np.broadcast_to(largest[:, None, None], (len(PRIMES), depth, 1)).copy()
-    product = residues.FAST.matvec(left, right)
-    for index, prime in enumerate(PRIMES):
-        assert (product[index] == depth * int(largest[index]) ** 2 % prime).all()
+    for product in (residues.FAST.matvec(left, right), residues.Centred.of(left).matvec(right)):
+        for index, prime in enumerate(PRIMES):
+            assert (product[index] == depth * int(largest[index]) ** 2 % prime).all()
 
 
 def test_draws_reject_what_is_not_below_the_prime() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.studies import Case, notes
@@ -64,6 +65,42 @@ def test_every_verdict_at_an_operating_point_is_the_plain_one(
     # The point matters: at 0 some of these documents are something else.
     if count > 8:
         assert found != case.plan.labels.decide(scores)
+
+
+QUORUM = {"with_evaluator": False, "with_dealer": False}
+
+
+@pytest.mark.parametrize("kind", POINTS)
+@pytest.mark.parametrize(
+    ("settings", "count", "seats"),
+    [
+        ({}, 60, {}),
+        ({"verdict": "dgk"}, 8, {}),
+        ({"release": "margin"}, 60, {}),
+        ({"release": "peers"}, 60, {}),
+        ({"engine": "quorum"}, 60, QUORUM),
+        ({"engine": "quorum", "release": "margin"}, 60, QUORUM),
+    ],
+    ids=["fss", "dgk", "margin", "peers", "quorum", "quorum margin"],
+)
+def test_an_asker_has_thresholds_of_its_own_for_every_row(
+    kind: str,
+    settings: dict[str, str],
+    count: int,
+    seats: dict[str, bool],
+    toy_key: SecretKey,
+) -> None:
+    """Beside the operating point; together they stay between -1 and 1."""
+    case = replace(study(kind, toy_key, operating_point=POINTS[kind], **settings), seats=seats)
+    test = case.held_out()[:count]
+    scores = case.scores(test)
+    own = np.random.default_rng(5).choice([-1.5, -0.5, -0.125, 0.25, 0.5], scores.shape)
+    found = case.outcome.classify("north", test, own=own).classes
+    expected = scores - np.clip(np.array(POINTS[kind]) + own, -1, 1)
+    assert found == case.plan.labels.decide(expected)
+    for_all = case.outcome.classify("north", test, own=own[0]).classes
+    assert for_all == decided(case.plan.labels, scores, POINTS[kind], own[0])
+    assert found != for_all
 
 
 def test_engine_paillier_has_operating_points_too(encrypted: Case) -> None:

@@ -49,7 +49,7 @@ from sottovoce.study.queries.quorum_queries import answer_query, ask_members, he
 from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.shared_queries import share_scores
-from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.queries.thresholds import Floats, unit_scores
 from sottovoce.study.stages.holdings import integer_rows, labelled, read_rows
 from sottovoce.study.stages.training import held_out_side
 from sottovoce.study.study import Study
@@ -149,10 +149,18 @@ class StudyOutcome:
         return {} if self.carrier is None else self.carrier.counted
 
     def classify(
-        self, peer: str, documents: Sequence[Document], *, evaluation: bool = False
+        self,
+        peer: str,
+        documents: Sequence[Document],
+        *,
+        evaluation: bool = False,
+        own: Floats | None = None,
     ) -> Answer:
-        """Classify every row of a peer's documents; only that peer learns the labels."""
-        return self._classify(peer, documents, evaluation=evaluation)
+        """Classify every row of a peer's documents; only that peer learns the labels.
+
+        `own` (rows × scores) are thresholds of the peer's own, beside the operating point.
+        """
+        return self._classify(peer, documents, evaluation=evaluation, own=own)
 
     def _classify(
         self,
@@ -161,15 +169,16 @@ class StudyOutcome:
         *,
         evaluation: bool,
         truth: NDArray[np.bool_] | None = None,
+        own: Floats | None = None,
     ) -> Answer:
         model = self._model(peer)
         rows = integer_rows(self.study, model.space, peer, documents, key=model.key)
         if model.released is None:
             entities = [document.group or "" for document in documents]
-            query = _Query(self, model, rows, entities, evaluation, truth)
+            query = _Query(self, model, rows, entities, evaluation, truth, own)
             return self._deciders.ask(peer, len(documents), query, self._here)
         scores = unit_scores(rows, rows @ model.released)
-        classes = decided(self.study.plan.labels, scores, model.operating_point)
+        classes = decided(self.study.plan.labels, scores, model.operating_point, own)
         return Answer(classes, self.queries.left(peer), scores)
 
     def tested(self, peer: str, documents: Sequence[Document]) -> Tested:
@@ -279,6 +288,7 @@ class _Query(_Conversing):
     entities: Sequence[str] = field(repr=False)
     evaluation: bool
     truth: NDArray[np.bool_] | None = field(repr=False)
+    own: Floats | None = field(default=None, repr=False)
 
     def programs(self, runs: Mapping[str, Run], book: QueryBook) -> dict[str, Party[Any]]:
         """The programs of all seats; the coordinator's first, so that it hears first who left."""
@@ -306,8 +316,10 @@ class _Query(_Conversing):
         asker, number = run.query.asker, run.query.number
         party, model = self.outcome.parties[asker], self.model
         if isinstance(model, QuorumModel):
-            evaluation = self.evaluation
-            return ask_members(party, model, self.rows, number=number, evaluation=evaluation)
+            evaluation, own = self.evaluation, self.own
+            return ask_members(
+                party, model, self.rows, number=number, evaluation=evaluation, own=own
+            )
         seats = party.study.answering_seats(asker)
         remote = remote_part(party, model, self.entities, number=number, answering=seats)
         return ask(
@@ -317,6 +329,7 @@ class _Query(_Conversing):
             number=number,
             evaluation=self.evaluation,
             truth=self.truth,
+            own=self.own,
             remote=remote,
             verdict=run.verdict,
         )

@@ -11,6 +11,7 @@ from sottovoce.errors import MisuseError
 from sottovoce.estimators.own_model import OwnModel
 from sottovoce.estimators.peer_parts import as_documents
 from sottovoce.estimators.plain_text import PlainText
+from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
 
 
@@ -21,6 +22,11 @@ class Asked(Protocol):
 
     def predict(self, X: Any, *, peer: str | None = None) -> Any:
         """Labels, asked as a peer."""
+
+    def classes_at(
+        self, documents: Sequence[Document], peer: str, thresholds: NDArray[np.float64]
+    ) -> list[Classes]:
+        """Labels at thresholds of the asker's own."""
 
     def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
         """Scores, where the study releases them."""
@@ -40,8 +46,9 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
     def __init__(self, model: Asked, peer: str, *, own: OwnModel | None = None) -> None:
         """The classifier of a study, who asks, and that peer's own model.
 
-        The own model answers, and nothing is asked, where it was better than the joint one on the
-        peer's documents held out, by more than a standard error.
+        With it labels are asked for at the peer's own class frequencies. The own model answers,
+        and nothing is asked, where it was better than that on the peer's documents held out, by
+        more than a standard error.
         """
         self.model = model
         self.peer = peer
@@ -70,6 +77,9 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
         """The labels of texts, which nobody else learns."""
         if self._answering is not None:
             return self.model.labels_of(self._answering.predict(as_documents(_listed(X))))
+        if self.own is not None:
+            thresholds, documents = self.own.thresholds, as_documents(_listed(X))
+            return self.model.labels_of(self.model.classes_at(documents, self.peer, thresholds))
         return self.model.predict(_listed(X), peer=self.peer)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -77,7 +87,8 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
         if self._answering is not None:
             scores = self._answering.scores(as_documents(_listed(X)))
             return scores[:, 0] if scores.shape[1] == 1 else scores
-        return self.model.decision_function(_listed(X), peer=self.peer)
+        scores = self.model.decision_function(_listed(X), peer=self.peer)
+        return scores if self.own is None else scores - np.squeeze(self.own.thresholds)
 
     @property
     def _answering(self) -> PlainText | None:

@@ -1,5 +1,6 @@
 """A federation in memory: several owners of text in one process, for notebooks and trials."""
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,8 +14,12 @@ from sottovoce.pictures.shown import notebook_html
 from sottovoce.study.arrangement import Partition, one_of
 from sottovoce.study.policy import Policy
 from sottovoce.text.documents import Document, Label
-from sottovoce.text.labels import Labels, label_name
+from sottovoce.text.labels import Labels, is_label, label_name, respelt
 from sottovoce.text.splits import position
+
+
+class SpellingWarning(UserWarning):
+    """Labels that somebody may have meant as one."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class LocalFederation:
             )
         read = {name: read_part(name, part) for name, part in self.parts.items()}
         object.__setattr__(self, "documents", read)
+        self._warn_of_spelling()
         object.__setattr__(self, "shared", tuple(self.shared))
         object.__setattr__(self, "partition", one_of(Partition, self.partition, "partition"))
         if self.shared and self.partition is not Partition.FEATURES:
@@ -88,6 +94,18 @@ class LocalFederation:
             if name is not None and name not in read:
                 raise InputError(
                     f"federation: expected the {role} at one of {', '.join(read)}, found {name!r}"
+                )
+
+    def _warn_of_spelling(self) -> None:
+        names = [name for name in self.labels_as_given if is_label(name)]
+        for number, name in enumerate(names):
+            other = respelt(name, names[:number])
+            if other is not None:
+                warnings.warn(
+                    f"federation: labels {other!r} and {name!r} differ only in case or space, and "
+                    "are two classes; if one is meant, write them alike",
+                    SpellingWarning,
+                    stacklevel=3,
                 )
 
     @classmethod

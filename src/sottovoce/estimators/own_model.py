@@ -1,33 +1,88 @@
-"""A site's own model beside the joint one: the site takes its own where that is clearly better.
+"""What a site adds to the joint model's answers: its own class frequencies, and its own model.
 
-Learnt from the site's own documents and kept at the site. Both are judged by the site's documents
-held out, which neither learnt from; the joint labels of these came with the evaluation. So nothing
-is asked for the choice, and nothing of it leaves the site.
+Classes that are frequent at a site are likelier there, so it asks for labels at thresholds of its
+own. Where a model of its own documents alone is still clearly better on the documents held out,
+which neither learnt from, that model answers. Both stay at the site; the others learn nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce.errors import MisuseError
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
+from sottovoce.study.queries.thresholds import LARGEST_THRESHOLD
 from sottovoce.text.documents import Document
+from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side
+
+Floats = NDArray[np.float64]
+
+# A site's frequencies count as if it had so many documents more for every class, of the joint ones.
+_JOINT_DOCUMENTS = 5
+# Beyond these accuracies a slope would follow from a few documents.
+_LEAST_RIGHT, _MOST_RIGHT = 0.5, 0.995
+
+
+def own_thresholds(labels: Labels, joint: Floats, own: Floats, *, accuracy: float) -> Floats:
+    """The thresholds of a site, a score each, from rows by class: all sites' and its own.
+
+    A class that is more frequent here than elsewhere gets a lower one, by the logarithm of the
+    ratio. `accuracy` is that of the joint model: the better it is, the less do frequencies matter.
+    Labels that overlap, and classes that nobody has, get 0.
+    """
+    if not labels.exclusive or not own.sum() or not joint.sum():
+        return np.zeros(labels.width)
+    shares, more = joint / joint.sum(), _JOINT_DOCUMENTS * len(joint)
+    mine = (own + more * shares) / (own.sum() + more)
+    known = shares > 0
+    ratios = np.log(np.where(known, mine, 1.0) / np.where(known, shares, 1.0))
+    if labels.width == 1:
+        ratios = ratios[1:] - ratios[:1]
+    moved = -_score_of_odds(accuracy) * ratios
+    return np.asarray(np.clip(moved, -LARGEST_THRESHOLD, LARGEST_THRESHOLD))
+
+
+def _score_of_odds(accuracy: float) -> float:
+    """By how much a score moves where the odds of two classes grow by a factor e.
+
+    Scores of ±1 targets that lie normally around the two means of equally frequent classes, at a
+    distance of d standard deviations: the distance of the means is 2d²/(4 + d²), and the
+    logarithm of the odds rises by d² over that distance. d follows from the accuracy.
+    """
+    distance = 2 * NormalDist().inv_cdf(min(max(accuracy, _LEAST_RIGHT), _MOST_RIGHT))
+    return 2 / (4 + distance * distance)
+
+
+def rows_by_class(plan: StudyPlan, documents: Sequence[Document]) -> Floats:
+    """How many of a site's documents are of each class."""
+    true = [plan.labels.classes(document) for document in documents]
+    return np.asarray(plan.labels.membership(true).sum(axis=0), np.float64)
 
 
 @dataclass(frozen=True)
 class OwnModel:
-    """What a site learnt alone, and how often it and the joint model were right on its own."""
+    """What a site learnt alone, and how often it and the joint model were right on its own.
+
+    `joint` is the joint model at the site's own thresholds.
+    """
 
     model: PlainText = field(repr=False)
     alone: float
     joint: float
     documents: int
+    thresholds: Floats = field(repr=False)
 
     @classmethod
-    def learn(cls, plan: StudyPlan, documents: Sequence[Document], *, joint: float) -> "OwnModel":
+    def learn(
+        cls, plan: StudyPlan, documents: Sequence[Document], *, joint: float, thresholds: Floats
+    ) -> "OwnModel":
         """From one site's documents, and the joint model's accuracy on those held out."""
         model = learn_alone(plan, documents)
         if model is None:
@@ -36,7 +91,7 @@ class OwnModel:
                 hints=("held_out=0.2 at level document, partition documents",),
             )
         held_out = on_side(plan, documents, Side.VALIDATION)
-        return cls(model, model.accuracy(held_out), joint, len(held_out))
+        return cls(model, model.accuracy(held_out), joint, len(held_out), thresholds)
 
     @property
     def is_preferred(self) -> bool:

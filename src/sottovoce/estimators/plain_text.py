@@ -73,9 +73,15 @@ class PlainText:
         )
         return cls(plan, space, key, _learnt(plan, counts, blocks, width=space.width))
 
-    def predict(self, documents: Sequence[Document]) -> list[Classes]:
-        """The classes of every row of the documents, at the plan's operating point."""
-        return decided(self.plan.labels, self.scores(documents), self.plan.operating_point)
+    def predict(
+        self, documents: Sequence[Document], thresholds: Floats | None = None
+    ) -> list[Classes]:
+        """The classes of every row of the documents, at the plan's operating point.
+
+        `thresholds` are a site's own, beside it.
+        """
+        point, scores = self.plan.operating_point, self.scores(documents)
+        return decided(self.plan.labels, scores, point, thresholds)
 
     def scores(self, documents: Sequence[Document]) -> Floats:
         """The scores of every row of the documents, a column per class."""
@@ -90,9 +96,9 @@ class PlainText:
         second, best = np.sort(scores)[-2:]
         return float(best - second)
 
-    def accuracy(self, documents: Sequence[Document]) -> float:
+    def accuracy(self, documents: Sequence[Document], thresholds: Floats | None = None) -> float:
         """The share of documents whose class is found."""
-        return accuracy(self.plan, documents, self.predict(documents))
+        return accuracy(self.plan, documents, self.predict(documents, thresholds))
 
 
 def _learnt(plan: StudyPlan, counts: Counts, blocks: Iterable[Examples], *, width: int) -> Floats:

@@ -21,7 +21,8 @@ from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
-from sottovoce.estimators.own_model import OwnModel
+from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
+from sottovoce.estimators.plain_text import accuracy, on_side
 from sottovoce.estimators.probabilities import (
     calibrations,
     from_bins,
@@ -48,6 +49,7 @@ from sottovoce.study.study import suits_quorum
 from sottovoce.text.chunks import working_with
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
+from sottovoce.text.splits import Side
 
 
 class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
@@ -117,8 +119,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def at(self, peer: str, *, own: bool = False) -> PeerClassifier:
         """This study as one of its peers sees it: a plain scikit-learn classifier.
 
-        With `own` the peer's own model answers where it was clearly better than the joint one on
-        the peer's documents held out (`evaluate()` first).
+        With `own` it answers at the peer's own class frequencies, or with a model of the peer's
+        documents alone where that was clearly better on those held out (`evaluate()` first). To
+        compare, these are asked about once more where the joint model is not ahead anyway.
         """
         self._part(peer)
         return PeerClassifier(self, peer, own=self._own_model(peer) if own else None)
@@ -130,8 +133,27 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 hints=("evaluate() first",),
             )
         plan = dataclasses.replace(self._outcome.study.plan, alpha=self.alpha_)
-        joint = self.evaluate(peer=peer).accuracy
-        return OwnModel.learn(plan, self.federation_.documents[peer], joint=joint)
+        documents, joint = self.federation_.documents[peer], self.evaluate(peer=peer).accuracy
+        thresholds = own_thresholds(
+            plan.labels,
+            np.array(self._outcome.trained.totals.by_class, np.float64),
+            rows_by_class(plan, documents),
+            accuracy=self.evaluation_.accuracy,
+        )
+        own = OwnModel.learn(plan, documents, joint=joint, thresholds=thresholds)
+        if not own.is_preferred:
+            return own
+        held_out = on_side(plan, documents, Side.VALIDATION)
+        classes = self.classes_at(held_out, peer, thresholds)
+        return dataclasses.replace(own, joint=accuracy(plan, held_out, classes))
+
+    def classes_at(
+        self, documents: Sequence[Document], peer: str, thresholds: NDArray[np.float64]
+    ) -> list[Classes]:
+        """The classes of a peer's documents at thresholds of its own: a query, charged as one."""
+        if not documents:
+            return []
+        return self._outcome.classify(peer, documents, own=thresholds).classes
 
     def evaluate(self, *, peer: str | None = None) -> Evaluation:
         """The joint confusion table and ROC over all peers' held-out documents, from blind sums.

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from sottovoce.study.queries.evaluation_record import KeptEvaluation
 _EVALUATIONS = "evaluations"
 _COSTS = "costs.json"
 _ALONE = "alone.json"
+_TOTALS = "totals.json"
 _LARGEST = 2**22
 _log = logging.getLogger("sottovoce.facts")
 
@@ -51,20 +52,53 @@ def _read(path: Path) -> KeptEvaluation | None:
         return None
 
 
-def keep_alone(folder: Path, accuracy: float) -> None:
-    """Keep the accuracy of this site's own model on the held-out documents."""
-    storage.write_for_information(folder / _ALONE, json.dumps({"accuracy": accuracy}).encode())
+def keep_alone(folder: Path, accuracy: float, *, joint: float | None = None) -> None:
+    """Keep the accuracy of this site's own model on the held-out documents.
+
+    `joint` is that of the joint model at this site's class frequencies, where it was asked for.
+    """
+    content = {"accuracy": accuracy} | ({} if joint is None else {"joint": joint})
+    storage.write_for_information(folder / _ALONE, json.dumps(content).encode())
 
 
 def kept_alone(folder: Path) -> float | None:
     """The accuracy of this site's own model, if it was measured."""
+    return _kept_accuracy(folder, "accuracy")
+
+
+def kept_joint(folder: Path) -> float | None:
+    """The accuracy of the joint model at this site's class frequencies, if it was measured."""
+    return _kept_accuracy(folder, "joint")
+
+
+def _kept_accuracy(folder: Path, name: str) -> float | None:
     path = folder / _ALONE
     if not path.exists():
         return None
     try:
-        return float(json.loads(storage.read_whole(path, limit=_LARGEST).data)["accuracy"])
-    except (ValueError, KeyError, TypeError, KeyFileError):
+        kept = json.loads(storage.read_whole(path, limit=_LARGEST).data).get(name)
+        return None if kept is None else float(kept)
+    except (ValueError, AttributeError, TypeError, KeyFileError):
         _log.warning("%s: cannot be read as an accuracy, and is left out", path)
+        return None
+
+
+def keep_totals(folder: Path, by_class: Sequence[int]) -> None:
+    """Keep how many documents of each class all sites together learnt from, as published."""
+    storage.write_for_information(folder / _TOTALS, json.dumps(list(by_class)).encode())
+
+
+def kept_totals(folder: Path) -> tuple[int, ...] | None:
+    """How many documents of each class all sites together learnt from, if it was kept."""
+    path = folder / _TOTALS
+    if not path.exists():
+        return None
+    try:
+        return tuple(
+            int(rows) for rows in json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        )
+    except (ValueError, TypeError, KeyFileError):
+        _log.warning("%s: cannot be read as totals, and is left out", path)
         return None
 
 

@@ -1,8 +1,8 @@
 """Digests that recognise a repeated question, and a site's own test result until the joint one.
 
-A query is recognised by its documents: the digest of their rows, of the settings, and (in an
-evaluation) of their true classes. The same documents continue an interrupted query from its
-journal, with the same bytes; other documents give it up.
+A query is recognised by its documents: the digest of their rows, of the settings, of the asker's
+own thresholds, and (in an evaluation) of their true classes. The same documents continue an
+interrupted query from its journal, with the same bytes; other documents give it up.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.study.queries.figures import Tested
 from sottovoce.wire import Codec, Value
 
-_PURPOSE = "service/asked/v1"
+_PURPOSE = "service/asked/v2"
 _TESTED = "evaluation/kept"
 
 
@@ -30,6 +30,8 @@ class QuestionRows:
     rows: sparse.csr_array = field(repr=False)
     evaluation: bool = False
     truth: NDArray[np.bool_] | None = field(default=None, repr=False)
+    own: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Thresholds of the asker's own for the scores of each row."""
     entities: tuple[str, ...] = field(default=(), repr=False)
     """The entity of each row, if others look them up."""
 
@@ -45,8 +47,9 @@ class QuestionRows:
         arrays = (np.array(rows.shape), rows.indptr, rows.indices, rows.data)
         parts = [np.ascontiguousarray(array, np.int64).tobytes() for array in arrays]
         truth = b"" if self.truth is None else np.packbits(self.truth).tobytes()
+        own = b"" if self.own is None else np.ascontiguousarray(self.own, "<f8").tobytes()
         names = (array.encode() for array in self.entities)
-        whole = framed(_PURPOSE, *parts, bytes([self.evaluation]), truth, *names)
+        whole = framed(_PURPOSE, *parts, bytes([self.evaluation]), truth, own, *names)
         return hashlib.blake2b(whole, digest_size=32).digest()
 
 

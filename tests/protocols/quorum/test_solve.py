@@ -14,9 +14,11 @@ from harness.quorums import OPENER, here, joined, quorum_of, shared
 from harness.text_moments import Floats, text_moments
 from sottovoce import wire
 from sottovoce.errors import InputError, MismatchError, SottovoceError, ViolationError
+from sottovoce.numbers import residues
 from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.messages import Message
+from sottovoce.protocols.quorum import solve as quorum_solve
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumPrograms, run
 from sottovoce.protocols.quorum.members import Quorum
@@ -105,6 +107,19 @@ def test_the_solution_is_that_of_a_trusted_friend(
     assert np.abs(found - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
 
 
+def test_more_columns_than_one_exact_sum_takes_are_multiplied_in_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if sums of 10 products were exact, and not of 8,192."""
+    mine = case(3, 1)
+    expected = mine.theta(mine.run())
+    for module in (residues, quorum_solve):
+        monkeypatch.setattr(module, "DEPTH", 10)
+    in_blocks = [part.multiplier(mine.plan) for part in mine.parts.values()]
+    assert {type(multiplier) for multiplier in in_blocks} == {residues.Centred}
+    assert (mine.theta(mine.run()) == expected).all()
+
+
 def test_penalties_of_single_features() -> None:
     mine = case(3, 1)
     penalties = np.ones(len(mine.second))
@@ -145,11 +160,11 @@ def test_the_opener_sees_noise(members: int, threshold: int) -> None:
     for kind in (MaskedDividend, MaskedScore, MaskedProduct):
         by_plane: dict[int, list[int]] = {}
         for message in view.of(kind):
-            for plane, residues in enumerate(message.share.planes()):
-                by_plane.setdefault(plane, []).extend(residues.reshape(-1).tolist())
-        for plane, residues in by_plane.items():
-            if len(residues) >= 64:
-                assert_looks_uniform(residues, PRIMES[plane], what=kind.__name__)
+            for plane, entries in enumerate(message.share.planes()):
+                by_plane.setdefault(plane, []).extend(entries.reshape(-1).tolist())
+        for plane, entries in by_plane.items():
+            if len(entries) >= 64:
+                assert_looks_uniform(entries, PRIMES[plane], what=kind.__name__)
 
 
 def test_a_spectrum_that_is_too_low_stops_the_solve() -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from sottovoce.cli.answers.large_questions import LargeQuestion
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.node.api import Classified
-    from sottovoce.node.site.site_folder import JoinedStudy
     from sottovoce.sources import Source
     from sottovoce.study.plan import StudyPlan
+    from sottovoce.study.queries.thresholds import Floats
     from sottovoce.text.documents import Document
 
 ALL = "*"
@@ -90,7 +90,7 @@ def classify(
         bool,
         typer.Option(
             "--own",
-            help="Use this site's own model instead, if `evaluate` found it clearly better.",
+            help="Label at this site's class frequencies, or by its own model if clearly better.",
         ),
     ] = False,
     file_flags: options.FileFlags = options.FileFlags(),
@@ -118,9 +118,11 @@ def classify(
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
-    With --own the labels come from a model of this site's documents alone, if it was better than
-    the joint model on this site's held-out documents by more than a standard error. It is learnt
-    again from the documents with which this site joined, and nothing is asked or counted.
+    With --own, after `evaluate`, a class that is more frequent among this site's documents than
+    elsewhere is said more readily here. Where a model of this site's documents alone was still
+    better on its held-out documents by more than a standard error, that model answers. To compare,
+    the held-out documents are asked about once, and counted, unless the joint model is ahead
+    anyway. Only this site learns its thresholds.
 
     With --explain the free places of the last batch, which are charged anyway, hold copies of rows
     with one word left out: a word is named if the label changes without it.
@@ -189,32 +191,19 @@ def classify(
         nonlocal written
         written = writer.write(documents, answer, described.plan)
 
-    alone = _own_answer(joined_study, known, documents, peer=mine) if own else None
-    if alone is not None:
-        deliver(alone)
-    answer = alone or _ask(
-        joined_study.membership, documents, deliver, as_json=as_json, explain=explain
-    )
-    by_own = alone is not None
+    ask = partial(_ask, joined_study.membership, as_json=as_json, explain=explain)
+    by_own = False
+    if own and known is not None:
+        # Imported only here: it loads scikit-learn, which takes longer than asking for a label.
+        from sottovoce.cli.answers.alone import OwnAnswers
+
+        learnt_from = known.read(described.plan, peer=mine)
+        answers = OwnAnswers.of(joined_study, described.plan, learnt_from)
+        answer, by_own = answers.label(documents, deliver, ask)
+    else:
+        answer = ask(documents, deliver)
     done = _Labelled(joined_study.id, out, written, answer, own=by_own, explain=explain)
     _say(done, len(documents), as_json=as_json)
-
-
-def _own_answer(
-    joined: "JoinedStudy",
-    known: "SourceChoice | None",
-    documents: "Sequence[Document]",
-    *,
-    peer: str,
-) -> "Classified | None":
-    """The labels of this site's own model, if it is clearly better than the joint one."""
-    # Imported only here: it loads scikit-learn, which takes longer than asking for a label.
-    from sottovoce.cli.answers.alone import answer_alone, is_better_alone
-
-    if not is_better_alone(joined) or known is None or joined.description is None:
-        return None
-    plan = joined.description.plan
-    return answer_alone(plan, known.read(plan, peer=peer), documents)
 
 
 @dataclass(frozen=True)
@@ -253,7 +242,9 @@ class _Labelled:
         answer, rows = self.answer, f"{self.written:,} rows labelled"
         if self.own:
             said = "by this site's own model, which was better on its held-out documents"
-            screen.say(f"{self.out}: {rows} {said}; nothing was asked", err=err)
+            asked = f"{answer.charged:,} labels were counted to compare"
+            cost = asked if answer.charged else "nothing was asked"
+            screen.say(f"{self.out}: {rows} {said}; {cost}", err=err)
             return
         screen.say(
             f"{self.out}: {rows}, counted as {answer.charged:,}; "
@@ -278,6 +269,7 @@ def _ask(
     membership: Any,
     documents: "Sequence[Document]",
     deliver: "Callable[[Classified], None]",
+    thresholds: "Floats | None" = None,
     *,
     as_json: bool,
     explain: bool,
@@ -291,7 +283,14 @@ def _ask(
     with Watch(quiet=as_json) as watch:
         asked = AskOptions(parse_study, on_event=watch.on_event)
         return run(
-            ask(membership, documents, options=asked, deliver=deliver, explain=explain),
+            ask(
+                membership,
+                documents,
+                options=asked,
+                deliver=deliver,
+                explain=explain,
+                thresholds=thresholds,
+            ),
             afterwards="run the same command again to continue; it is charged once",
         )
 

@@ -47,7 +47,7 @@ from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import ask_members
 from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
-from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.queries.thresholds import Floats, unit_scores
 from sottovoce.study.stages.holdings import integer_rows, read_rows
 from sottovoce.study.stages.training import held_out_side
 from sottovoce.text.documents import Document
@@ -117,7 +117,14 @@ class QueryClient(QuerySeat):
         assert question is not None
         party, model, asked = self.standing.party(entropy), self.model, question.rows
         if isinstance(model, QuorumModel):
-            return ask_members(party, model, asked, number=number, evaluation=question.evaluation)
+            return ask_members(
+                party,
+                model,
+                asked,
+                number=number,
+                evaluation=question.evaluation,
+                own=question.own,
+            )
         seats = party.study.answering_seats(party.name)
         remote = remote_part(party, model, question.entities, number=number, answering=seats)
         return ask(
@@ -127,6 +134,7 @@ class QueryClient(QuerySeat):
             number=number,
             evaluation=question.evaluation,
             truth=question.truth,
+            own=question.own,
             remote=remote,
             verdict=action.verdict,
         )
@@ -151,16 +159,24 @@ class QueryClient(QuerySeat):
     # Queries.
 
     async def classify(
-        self, documents: Sequence[Document], deliver: InSafety[Classified], *, explain: bool = False
+        self,
+        documents: Sequence[Document],
+        deliver: InSafety[Classified],
+        *,
+        explain: bool = False,
+        own: Floats | None = None,
     ) -> Classified:
-        """The classes of every row, and the words that decided them, if asked for."""
+        """The classes of every row, and the words that decided them, if asked for.
+
+        `own` are thresholds of this peer's own, for all rows alike or a row of them each.
+        """
         # In a thread, so that long texts do not delay the seat's letters.
         question = await asyncio.to_thread(self._asked_about, documents, explain=explain)
         count, wordless = question.count, question.wordless
         if not count:
             name = self.agent.name
             raise InputError(f"{name}: there is no document to classify")
-        asked = QuestionRows(question.rows, entities=self._entities(documents))
+        asked = QuestionRows(question.rows, own=own, entities=self._entities(documents))
         charged = self._price(asked, told=count)
         answer, query = await self._answered(asked)
         because = question.copies.because(self._plan.labels, answer.classes, answer.scores)
@@ -187,7 +203,7 @@ class QueryClient(QuerySeat):
         model, rows = self.model, question.rows
         if model.released is not None:
             scores = unit_scores(rows, rows @ model.released)
-            classes = decided(self._plan.labels, scores, model.operating_point)
+            classes = decided(self._plan.labels, scores, model.operating_point, question.own)
             return Answer(classes, self._plan.budget, scores), None
         self._question = question
         self._labels = asyncio.get_running_loop().create_future()

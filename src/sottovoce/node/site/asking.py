@@ -26,6 +26,7 @@ from sottovoce.node.site.site_context import seated_before
 from sottovoce.node.site.site_study import MODEL, SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
+from sottovoce.study.queries.thresholds import Floats
 from sottovoce.text.documents import Document
 
 
@@ -41,6 +42,7 @@ async def classify(
     options: AskOptions,
     deliver: InSafety[Classified] = in_hand,
     explain: bool = False,
+    thresholds: Floats | None = None,
     entropy: Entropy | None = None,
 ) -> Classified:
     """Classify every row of these documents; only this site learns the labels.
@@ -48,10 +50,12 @@ async def classify(
     After an interruption, a call with the same documents continues. `deliver` stores the answer (in
     a file): until it returns, the answer can be had again without asking or paying again. With
     `explain` the answer names words that decided the labels, within the free places of the batch.
+    `thresholds` are this site's own, a score each, beside the operating point.
     """
     work = await SiteStudy.open(membership, options, entropy=entropy or SystemEntropy())
     async with _asking(work) as (asker, working):
-        return await while_working(working, asker.classify(documents, deliver, explain=explain))
+        asking = asker.classify(documents, deliver, explain=explain, own=thresholds)
+        return await while_working(working, asking)
 
 
 async def evaluate(

@@ -75,7 +75,6 @@ from sottovoce.study.queries.score_shares import (
     above,
     arranged,
     classes_of,
-    decided,
     groups_of,
     less,
     masked_scores,
@@ -92,7 +91,7 @@ from sottovoce.study.queries.shared_queries import (
     ask_shared,
     request_scores,
 )
-from sottovoce.study.queries.thresholds import unit_scores
+from sottovoce.study.queries.thresholds import Floats, row_thresholds, unit_scores
 from sottovoce.study.stages.holdings import own_reach
 from sottovoce.study.study import Study
 from sottovoce.text.labels import Classes
@@ -173,13 +172,15 @@ def ask(
     number: int,
     evaluation: bool = False,
     truth: NDArray[np.bool_] | None = None,
+    own: Floats | None = None,
     remote: RemotePart | None = None,
     verdict: Verdict | None = None,
 ) -> Party[Answer]:
     """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
 
     `truth` (rows × scores) says which rows are of which class, where an evaluation counts
-    them at the plan's thresholds; `remote` brings the part of the scores that others hold.
+    them at the plan's thresholds; `own` (rows × scores) are thresholds of the asker's own, beside
+    the operating point; `remote` brings the part of the scores that others hold.
     `verdict` is how the labels are found, by default as the plan says.
     """
     study, plan = party.study, model.scores
@@ -196,11 +197,13 @@ def ask(
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
     request = QueryRequest(number, size, evaluation, thresholds)
-    party = party.drawing(_ASKED, *row_bytes(rows), b"" if truth is None else truth.tobytes())
-    left = yield from granted(study, request, party.name)
     filled = padded(rows, size)
+    at = row_thresholds(model.operating_point, own, rows=size, width=plan.classes)
+    marked = b"" if truth is None else truth.tobytes()
+    party = party.drawing(_ASKED, *row_bytes(rows), marked, at.tobytes())
+    left = yield from granted(study, request, party.name)
     if study.on_shares and found_by is Verdict.FSS:
-        shown = AskerInput(filled, model.operating_point, truth if counts else None)
+        shown = AskerInput(filled, at, truth if counts else None)
         with dealt_by(study, party.name):
             labels, counted = yield from ask_shared(party, plan, request, shown)
         classes = classes_of(study.plan.labels, labels, plan.classes)[:count]
@@ -209,9 +212,9 @@ def ask(
     if found_by is None:
         score_share = yield from receive(study.roster.coordinator, ScoreShare)
         margins = unit_scores(rows, _scores(plan, share, score_share, study)[:count])
-        return Answer(decided(study.plan.labels, margins, model.operating_point), left, margins)
+        return Answer(study.plan.labels.decide(margins - at[:count]), left, margins)
     mine = _Mine(
-        arranged(plan, less(plan, share, filled, model.operating_point)),
+        arranged(plan, less(plan, share, filled, at)),
         above(plan, share, filled, study.plan.thresholds) if counts else None,
         groups_of(truth, size) if counts and truth is not None else None,
     )

@@ -68,9 +68,9 @@ from sottovoce.study.queries.budget import (
 )
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.quorum_model import BATCH, MemberShare, QuorumModel, QuorumTrained
-from sottovoce.study.queries.score_shares import classes_of, decided, padded, row_bytes
+from sottovoce.study.queries.score_shares import classes_of, padded, row_bytes
 from sottovoce.study.queries.scoring import ScorePlan
-from sottovoce.study.queries.thresholds import shifts, unit_scores
+from sottovoce.study.queries.thresholds import Floats, row_thresholds, shifts, unit_scores
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
 
@@ -195,8 +195,12 @@ def ask_members(
     *,
     number: int,
     evaluation: bool = False,
+    own: Floats | None = None,
 ) -> Party[Answer]:
-    """At the asker: the labels of integer feature rows."""
+    """At the asker: the labels of integer feature rows.
+
+    `own` (rows × scores) are thresholds of the asker's own, beside the operating point.
+    """
     study, count = party.study, int(rows.shape[0])
     if not count:
         raise InputError(f"{party.name}: expected at least 1 document to classify, found none")
@@ -217,7 +221,8 @@ def ask_members(
         )
     query = _QuorumQuery.of(party, needed, model.scores, model.members)
     filled = padded(rows, size)
-    offsets = _offsets(query, model, filled)
+    at = row_thresholds(model.operating_point, own, rows=size, width=model.scores.classes)
+    offsets = _offsets(query, model, filled, at)
     drawn = party.drawing(_ASKED, *row_bytes(rows), offsets.tobytes())
     how = query.fast if study.fast_labels else query.plan
     yield from share_rows(
@@ -235,16 +240,18 @@ def ask_members(
     if margin:
         whole = np.ldexp(opened[:count].astype(np.float64), -model.scores.score.fraction_bits)
         margins = unit_scores(rows, whole)
-        return Answer(decided(labels, margins, model.operating_point), left, margins)
+        return Answer(labels.decide(margins - at[:count]), left, margins)
     return Answer(classes_of(labels, opened.reshape(-1), model.scores.classes)[:count], left)
 
 
-def _offsets(query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array) -> NDArray[np.int64]:
-    """What is taken off the scores: thresholds times norms, where there are thresholds."""
+def _offsets(
+    query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array, at: Floats
+) -> NDArray[np.int64]:
+    """What is taken off sealed scores: thresholds times norms."""
     plan = query.plan
-    if not model.operating_point or query.study.plan.release.opens is Opens.SCORES:
+    if query.study.plan.release.opens is Opens.SCORES:
         return np.zeros((plan.rows, plan.scores), np.int64)
-    taken = shifts(rows, model.operating_point, bits=model.scores.score.fraction_bits)
+    taken = shifts(rows, at, bits=model.scores.score.fraction_bits)
     return taken.reshape(plan.rows, plan.scores)
 
 

@@ -12,7 +12,7 @@ from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, SecretKey, Unse
 from sottovoce.protocols.shares.tally import GROUPS
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.scoring import ScorePlan, half_slots, slots_of
-from sottovoce.study.queries.thresholds import shifts
+from sottovoce.study.queries.thresholds import Floats, row_thresholds, shifts
 from sottovoce.text.labels import Classes, Labels
 
 
@@ -56,12 +56,8 @@ def opened_scores(
     return words.reshape(documents, plan.classes)
 
 
-def less(
-    plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
-) -> Words:
-    """The asker's shares of the scores, less a threshold for every class."""
-    if not thresholds:
-        return share
+def less(plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: Floats) -> Words:
+    """The asker's shares of the scores, less the threshold of every row and class."""
     taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
     return plan.ring.reduce(share - taken)
 
@@ -96,6 +92,9 @@ def classes_of(labels: Labels, found: NDArray[np.int64], width: int) -> list[Cla
     ]
 
 
-def decided(labels: Labels, scores: NDArray[np.float64], point: tuple[float, ...]) -> list[Classes]:
-    """The classes of unit scores, at an operating point (0 without one)."""
-    return labels.decide(scores - np.array(point) if point else scores)
+def decided(
+    labels: Labels, scores: Floats, point: tuple[float, ...], own: Floats | None = None
+) -> list[Classes]:
+    """The classes of unit scores, at an operating point (0 without one) and the asker's own."""
+    rows, width = scores.shape
+    return labels.decide(scores - row_thresholds(point, own, rows=rows, width=width))

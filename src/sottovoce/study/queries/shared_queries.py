@@ -53,7 +53,7 @@ from sottovoce.study.queries.model import HeldShare, Trained
 from sottovoce.study.queries.query_seats import own_trio, query_context, query_trio, seated
 from sottovoce.study.queries.score_shares import arranged, groups_of
 from sottovoce.study.queries.scoring import NORM_STEP, ScorePlan
-from sottovoce.study.queries.thresholds import shifts
+from sottovoce.study.queries.thresholds import Floats, shifts
 from sottovoce.study.study import Study
 from sottovoce.text.features import NORM_PARTS
 
@@ -121,10 +121,10 @@ class CountShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class AskerInput:
-    """What the asker brings besides its rows: thresholds, and for an evaluation true classes."""
+    """What the asker brings: rows, their thresholds, and for an evaluation true classes."""
 
     rows: sparse.csr_array = field(repr=False)
-    point: tuple[float, ...] = field(default=(), repr=False)
+    thresholds: Floats = field(repr=False)
     truth: NDArray[np.bool_] | None = field(default=None, repr=False)
 
 
@@ -171,8 +171,8 @@ def _asker_shares(
     scores: ScorePlan, request: QueryRequest, shown: AskerInput, entropy: Entropy
 ) -> tuple[AskerShares, AskerShares]:
     """The evaluator's and the coordinator's shares of what the asker adds."""
-    count, point = request.documents, shown.point or (0.0,) * scores.classes
-    taken = to_ring(shifts(shown.rows, point, bits=scores.score.fraction_bits))
+    count = request.documents
+    taken = to_ring(shifts(shown.rows, shown.thresholds, bits=scores.score.fraction_bits))
     groups = np.zeros((0, scores.classes, GROUPS), np.uint64)
     if request.thresholds and shown.truth is not None:
         groups = groups_of(shown.truth, count)

@@ -2,7 +2,9 @@
 
 A threshold t is on the score of a row of unit length. Sealed scores are longer by the row's
 own norm, which its owner knows: it takes t·norm away from what it holds of the score, and the
-sign of what is left says on which side of t the row lies. Nobody else does anything.
+sign of what is left says on which side of t the row lies. Nobody else does anything. So an asker
+may have thresholds of its own for every row, which nobody learns: it can add scores of a model of
+its own to sealed ones.
 """
 
 import math
@@ -17,6 +19,8 @@ from sottovoce.errors import SettingFault
 from sottovoce.numbers.fixed import Scale
 from sottovoce.text.features import NORM_PARTS
 from sottovoce.text.labels import Labels
+
+Floats = NDArray[np.float64]
 
 MOST_THRESHOLDS = 32
 LARGEST_THRESHOLD = 1.0
@@ -69,8 +73,22 @@ def norms_of(rows: sparse.csr_array) -> NDArray[np.int64]:
     return np.asarray(rows[:, [-1]].toarray(), np.int64)[:, 0]
 
 
-def shifts(rows: sparse.csr_array, thresholds: Sequence[float], *, bits: int) -> NDArray[np.int64]:
-    """t·norm for every row and every threshold, at so many fraction bits."""
+def row_thresholds(point: Sequence[float], own: Floats | None, *, rows: int, width: int) -> Floats:
+    """The thresholds of every row (rows × scores): the operating point, and the asker's `own`.
+
+    `own` is one threshold a score for all rows, or rows of them; rows that fill up a batch come
+    last, and need none. All stay where the bounds of scores leave room for them.
+    """
+    whole = np.zeros((rows, width))
+    if own is not None:
+        whole[: len(own) if own.ndim > 1 else rows] = own
+    return np.asarray(np.clip(whole + (point or 0.0), -LARGEST_THRESHOLD, LARGEST_THRESHOLD))
+
+
+def shifts(
+    rows: sparse.csr_array, thresholds: Sequence[float] | Floats, *, bits: int
+) -> NDArray[np.int64]:
+    """t·norm for every row and every threshold (or its own ones), at so many fraction bits."""
     unit = np.ldexp(np.array(thresholds, np.float64), bits) / NORM_PARTS
     return np.rint(norms_of(rows)[:, np.newaxis] * unit).astype(np.int64)
 
