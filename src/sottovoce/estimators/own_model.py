@@ -62,7 +62,8 @@ def _score_of_odds(accuracy: float) -> float:
 
 def rows_by_class(plan: StudyPlan, documents: Sequence[Document]) -> Floats:
     """How many of a site's documents are of each class."""
-    true = [plan.labels.classes(document) for document in documents]
+    labelled = (document for document in documents if document.label is not None)
+    true = [plan.labels.classes(document) for document in labelled]
     return np.asarray(plan.labels.membership(true).sum(axis=0), np.float64)
 
 
