@@ -66,8 +66,9 @@ def use_the_model(machine: Machine) -> None:
     labelled = (machine.folder / "labelled.csv").read_text(encoding="utf-8")
     assert labelled.splitlines()[0].startswith("text,label,")
     assert "all of north, harbour, stanmore: accuracy" in said["evaluate",]
-    assert "contribution-plane to member-harbour" in said["ledger", "show"]
-    assert "reveals nothing: as many shares as the threshold are uniform" in said["ledger", "show"]
+    sent = said["ledger", "show"].partition("sent to member-harbour: ")[2]
+    assert "× contribution-plane of stanmore (dictionary), " in sent
+    assert "reveals nothing: as many shares as the threshold are uniform" in sent
     assert said["ledger", "verify"].count("whole") == 2
     report = (machine.folder / "report.html").read_text(encoding="utf-8")
     assert "Confusion, all sites" in report

@@ -150,6 +150,7 @@ def test_a_token_is_good_for_some_minutes() -> None:
     now = [0.0]
     guard = ConsoleGuard(SystemEntropy(), clock=lambda: now[0])
     token = guard.new_token()
+    assert len(f"http://127.0.0.1:65535/open?token={token}") < 80, "the link stays on one line"
     now[0] = 601.0
     assert guard.opened(token) is None
     assert "session" not in repr(guard)

@@ -7,7 +7,7 @@ import pytest
 from harness.entropy import SeededEntropy
 from sottovoce.cli.commands.ledger import _compared as compared
 from sottovoce.errors import LedgerError
-from sottovoce.ledger import Entry, LedgerLine, LineKind, SiteLedger, compare
+from sottovoce.ledger import Entry, LedgerLine, LineKind, SiteLedger, compare, letter_sums
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
 
@@ -52,6 +52,21 @@ def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
         "received, and not in the sender's ledger"
     )
     assert compare(other, cut).differences == found.differences
+
+
+def test_a_ledger_in_short_counts_every_kind_of_letter(tmp_path: Path) -> None:
+    sent = [letter("north", "coordinator", number) for number in range(3)]
+    answer = letter("coordinator", "north", 0, b"a longer body")
+    lines = ledger(
+        tmp_path, "north", *((LineKind.SENT, one) for one in sent), (LineKind.RECEIVED, answer)
+    )
+    first, second = letter_sums(lines)
+    assert (first.letters.what, first.letters.party, first.times) == ("sent", "coordinator", 3)
+    assert (second.letters.what, second.letters.kind, second.times) == ("received", "consent", 1)
+    assert [first.bytes, second.bytes] == [
+        sum(line.bytes for line in lines if line.what == what)
+        for what in (LineKind.SENT, LineKind.RECEIVED)
+    ]
 
 
 def test_other_bytes_than_were_sent(tmp_path: Path) -> None:

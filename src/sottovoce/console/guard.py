@@ -27,6 +27,8 @@ from sottovoce.keyfiles.passphrase import Passphrase
 COOKIE = "sottovoce_console"
 _TOKEN_SECONDS = 600.0
 _SECRET_BYTES = 32
+_TOKEN_BYTES = 16
+"""Enough for a token that opens once, and the link fits into 80 columns."""
 _MOST_MISTAKES = 20
 """After so many wrong passphrases nobody can enter until the console is restarted."""
 _MISTAKE_SECONDS = 1.0
@@ -62,7 +64,7 @@ class ConsoleGuard:
 
     def new_token(self) -> str:
         """A token that opens the console once, within some minutes."""
-        self._token = self.entropy.read(_SECRET_BYTES).hex()
+        self._token = self.entropy.read(_TOKEN_BYTES).hex()
         self._until = self.clock() + _TOKEN_SECONDS
         return self._token
 

@@ -1,11 +1,10 @@
 """The console's page for the data protection officer: what left, to whom, and what it reveals."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from sottovoce.config.study_file import parse_study
 from sottovoce.errors import SottovoceError
-from sottovoce.ledger import LineKind, read_ledger
+from sottovoce.ledger import LetterSum, LineKind, letter_sums, read_ledger
 from sottovoce.ledger import verify as verify_ledger
 from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.report_facts import flows_of
@@ -16,8 +15,6 @@ from sottovoce.pictures.html import Html, table, tag
 from sottovoce.pictures.page import coded, folded, section
 
 _LETTERS = frozenset({LineKind.SENT, LineKind.RECEIVED, LineKind.APPROVAL})
-_Kind = tuple[str, str, str, str]
-"""Seat, stage, kind of message, and what it reveals."""
 
 
 def officer_sections(site: Site, study: str) -> Iterator[Html]:
@@ -38,9 +35,10 @@ def _checked(ledger: SeatLedger) -> Html:
         done = verify_ledger(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
     except SottovoceError as error:
         return tag("p", f"{ledger.seat}: {error}", class_="notice bad")
-    held = "; ".join(done.against) or "nothing but its own signatures"
+    held = " and ".join(done.against) or "nothing but its own signatures"
     said = f"{ledger.seat}: whole, {done.lines:,} lines, ends "
-    return tag("p", said, tag("code", done.words), f"; held to {held}.", class_="notice good")
+    against = f"; checked against {held}."
+    return tag("p", said, tag("code", done.words), against, class_="notice good")
 
 
 def _organisations(site: Site, study: str) -> dict[str, str]:
@@ -64,41 +62,31 @@ def _left(ledgers: list[SeatLedger], organisations: dict[str, str]) -> Iterator[
     if not sent:
         yield tag("p", "No message has left yet.")
         return
-    counts: dict[str, Counter[_Kind]] = {}
-    sizes: dict[str, Counter[_Kind]] = {}
-    for ledger in ledgers:
-        for line in read_ledger(ledger.path):
-            if line.what == LineKind.SENT:
-                kind = (ledger.seat, line.stage, line.kind, line.reveals)
-                counts.setdefault(line.party, Counter())[kind] += 1
-                sizes.setdefault(line.party, Counter())[kind] += line.bytes
+    by_party: dict[str, list[LetterSum]] = {}
+    for kind in letter_sums(line for ledger in ledgers for line in read_ledger(ledger.path)):
+        if kind.letters.what == LineKind.SENT:
+            by_party.setdefault(kind.letters.party, []).append(kind)
     yield flows("Who was sent how much: a line is thicker where more was", sent)
-    whose = {party: organisations.get(party, party) for party in counts}
+    whose = {party: organisations.get(party, party) for party in by_party}
     rows: list[tuple[object, ...]] = [
         (
             party,
             whose[party] + (" (this organisation)" if whose[party] in ours else ""),
-            counts[party].total(),
-            amount(sizes[party].total()),
+            sum(kind.times for kind in kinds),
+            amount(sum(kind.bytes for kind in kinds)),
         )
-        for party in counts
+        for party, kinds in by_party.items()
     ]
     yield table(("to", "organisation", "messages", "bytes"), rows)
-    for party, kinds in counts.items():
+    for party, kinds in by_party.items():
         yield folded(
             f"Every kind of message to {party}, and what it reveals",
             table(
                 ("from", "stage", "message", "times", "bytes", "reveals"),
                 [
-                    (
-                        seat,
-                        stage,
-                        kind,
-                        count,
-                        amount(sizes[party][seat, stage, kind, reveals]),
-                        reveals,
-                    )
-                    for (seat, stage, kind, reveals), count in kinds.items()
+                    (of.seat, of.stage, of.kind, kind.times, amount(kind.bytes), of.reveals)
+                    for kind in kinds
+                    for of in (kind.letters,)
                 ],
             ),
             name=f"to-{party}",

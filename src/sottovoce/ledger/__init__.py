@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sottovoce.ledger.export import FORMATS, to_csv, to_json, to_markdown
     from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
     from sottovoce.ledger.site import SiteLedger, read_ledger, select
+    from sottovoce.ledger.summary import LetterSum, letter_sums
     from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed, Verified, verify
 
 __all__ = [
@@ -22,11 +23,13 @@ __all__ = [
     "LedgerLine",
     "LedgerSeat",
     "LedgerWitnessed",
+    "LetterSum",
     "LineKind",
     "Receipt",
     "SiteLedger",
     "Verified",
     "compare",
+    "letter_sums",
     "parse_receipt",
     "read_ledger",
     "read_receipt",
@@ -47,6 +50,7 @@ __getattr__, __dir__ = lazy_names(
         "export": "FORMATS to_csv to_json to_markdown",
         "receipts": "Receipt parse_receipt read_receipt receipt_path",
         "site": "SiteLedger read_ledger select",
+        "summary": "LetterSum letter_sums",
         "verification": "LedgerSeat LedgerWitnessed Verified verify",
     },
 )

@@ -12,7 +12,7 @@ from sottovoce.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sottovoce.ledger import LedgerLine
+    from sottovoce.ledger import LedgerLine, LetterSum
     from sottovoce.node.site.ledgers import SeatLedger
     from sottovoce.node.site.site_folder import Site
 
@@ -40,6 +40,12 @@ def show(
     party: Annotated[
         str | None, typer.Option("--party", metavar="NAME", help="Only to or from this party.")
     ] = None,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary", help="One line for each kind of message: how often, how many bytes."
+        ),
+    ] = False,
     home: Home = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -49,6 +55,7 @@ def show(
     \b
     Examples:
       sottovoce ledger show
+      sottovoce ledger show --what sent --summary
       sottovoce ledger show --what sent --party coordinator
       sottovoce ledger show --seat evaluator --json
     """
@@ -63,7 +70,9 @@ def show(
             raise InputError(f"--what: expected one of {known}, found {what!r}") from None
     shown_lines = _lines(open_home(home, passphrase_file), study, seat)
     lines = list(select(shown_lines, what=sort, party=party or ""))
-    if as_json:
+    if summary:
+        _print_summary(lines, as_json=as_json)
+    elif as_json:
         screen.say_json(to_json(lines), nl=False)
     elif not lines:
         screen.say("no such line", err=True)
@@ -136,10 +145,9 @@ def verify(
         alike = None if beside is None else _compared(place.path, beside)
         verified.append({"seat": place.seat} | asdict(done) | {"alike": alike})
         if not as_json:
-            held = "; ".join(done.against) or "nothing"
-            screen.say(
-                f"{place.seat}: whole, {done.lines:,} lines, ends {done.words}; held to {held}"
-            )
+            held = " and ".join(done.against) or "nothing but its own signatures"
+            whole = f"{place.seat}: whole, {done.lines:,} lines, ends {done.words}"
+            screen.say(f"{whole}; checked against {held}")
             if beside is not None:
                 screen.say(f"{place.seat}: {alike:,} letters are the same in {beside}")
     if as_json:
@@ -239,6 +247,41 @@ def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedg
         known = ", ".join(place.seat for place in ledgers)
         raise InputError(f"--seat: expected a seat of this site ({known}), found {seat!r}")
     return wanted
+
+
+def _print_summary(lines: "list[LedgerLine]", *, as_json: bool) -> None:
+    """Each party with its kinds of messages, as the officer's page of the console has them."""
+    from dataclasses import asdict
+    from itertools import groupby
+
+    from sottovoce.ledger import letter_sums
+    from sottovoce.pictures.charts import amount
+
+    def way(kind: "LetterSum") -> tuple[str, str]:
+        return kind.letters.what, kind.letters.party
+
+    sums = sorted(letter_sums(lines), key=way)
+    if as_json:
+        import json
+
+        screen.say(
+            json.dumps(
+                [asdict(kind.letters) | {"times": kind.times, "bytes": kind.bytes} for kind in sums]
+            )
+        )
+        return
+    if not sums:
+        screen.say("no such line", err=True)
+    for (what, party), grouped in groupby(sums, way):
+        kinds = list(grouped)
+        times, size = sum(kind.times for kind in kinds), sum(kind.bytes for kind in kinds)
+        towards = "from" if what == "received" else "to"
+        messages = "message" if times == 1 else "messages"
+        screen.say(f"{what} {towards} {party}: {times:,} {messages}, {amount(size)}")
+        for kind in kinds:
+            of = kind.letters
+            each = f"{kind.times:,} × {of.kind} of {of.seat} ({of.stage}), {amount(kind.bytes)}"
+            screen.say(f"  {each}: reveals {of.reveals or 'nothing'}")
 
 
 def _print(lines: "list[LedgerLine]") -> None:
