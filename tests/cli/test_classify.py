@@ -102,6 +102,23 @@ def test_every_row_comes_back_with_its_columns(
     assert [row["age"] for row in rows] == ["40", "", "50"]
 
 
+def test_objects_keep_what_else_they_hold(
+    site: Site, asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    given = [
+        {"note": "a b", "ward": {"floor": 2, "beds": [1, 2]}, "age": 40},
+        {"note": "c", "seen": True, "age": None, "by": " Dr. O "},
+    ]
+    text = "".join(f"{json.dumps(row)}\n" for row in given)
+    (tmp_path / "new.jsonl").write_text(text, encoding="utf-8")
+    call(site, tmp_path / "new.jsonl", "--out", tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    for row, line in zip(given, lines, strict=True):
+        labelled = json.loads(line)
+        assert {name: labelled[name] for name in row} == row
+        assert labelled["label"] == "urgent"
+
+
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.arrow"])
 def test_every_table_can_be_read_again(
     site: Site, asked: list[Sequence[Document]], tmp_path: Path, name: str

@@ -2,17 +2,22 @@
 
 import io
 import os
+import re
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from sottovoce.cli import consent, screen
 from sottovoce.cli.commands import serve
+from sottovoce.cli.evaluation_table import show_evaluation
 from sottovoce.cli.screen import folded
 from sottovoce.cli.watching import Watch
 from sottovoce.node.events import Enrolled
 from sottovoce.node.memberships import StudyStatus
+from sottovoce.study.queries.figures import Evaluation
+from sottovoce.text.labels import Labels
 
 WAITS = (
     "r6m6zevlhqwj3hyz: coordinator: waits for north, member-north, harbour, member-harbour, "
@@ -149,3 +154,19 @@ def test_lines_of_a_server_name_the_study(monkeypatch: pytest.MonkeyPatch) -> No
     console = Console(file=shown, width=80)
     Watch(console=console, study_name=named).on_event(Enrolled("s-1", "north"))
     assert shown.getvalue().endswith("Z spam: north: enrolled\n")
+
+
+@pytest.mark.parametrize("count", [3, 8, 20])
+def test_an_evaluation_of_many_classes_fits_in_eighty_columns(count: int) -> None:
+    names = tuple(f"disease of the organ number {place}" for place in range(count))
+    counts = np.diag(np.full(count, 40)) + np.eye(count, k=1, dtype=np.int64) * 1234
+    evaluation = Evaluation.of(Labels(names), counts, ("north", "harbour", "valley"), fewest=3)
+    file = io.StringIO()
+    show_evaluation("all sites", evaluation, Console(file=file, width=80))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(re.sub("[│┃]", " ", line) for line in lines).split())
+    assert "accuracy" in text
+    # A name may go over two lines of its cell; no word of it is broken, and no two look alike.
+    words = set(text.split())
+    assert {"disease", "organ", "number", *map(str, range(count))} <= words

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import isfinite
 
+import msgspec
+
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Empty, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
-from sottovoce.text.documents import Document, Label, Origin, Span, Value
+from sottovoce.text.documents import Document, Label, NestedJson, Origin, Span, Value
 from sottovoce.text.labels import label_name, respelt, unknown_label
 
 Row = Mapping[str, object]
@@ -202,7 +204,10 @@ class RowReader:
     def _columns(self, row: Row) -> dict[str, Value]:
         if not self.selection.categorical and not self.selection.numeric:
             return {}
-        values: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
+        values: dict[str, Value] = {
+            c: _as_it_is(row, c) if c in self.options.carried else _category(row, c)
+            for c in self.selection.categorical
+        }
         values.update((c, _number(row, c)) for c in self.selection.numeric)
         return values
 
@@ -267,6 +272,14 @@ def _marked(row: Row, column: str) -> bool:
             f"found one {unknown_label(name, _MARKS)}",
         )
     return _MARKS[name]
+
+
+def _as_it_is(row: Row, column: str) -> Value:
+    """A column that is only carried along; JSON and columnar files have lists and objects."""
+    value = row.get(column)
+    if isinstance(value, list | tuple | dict):
+        return NestedJson(msgspec.json.encode(value).decode())
+    return plain(value)
 
 
 def _category(row: Row, column: str) -> Value:

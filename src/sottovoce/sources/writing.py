@@ -17,7 +17,7 @@ from sottovoce.sources.drafts import draft_file
 from sottovoce.sources.opening import format_of_name
 from sottovoce.sources.options import Format
 from sottovoce.sources.problems import shown
-from sottovoce.text.documents import Document
+from sottovoce.text.documents import Document, NestedJson
 from sottovoce.text.labels import label_name
 from sottovoce.wire.formula_guard import guarded
 
@@ -197,7 +197,11 @@ def _json_lines(file: BinaryIO) -> Iterator[Sink]:
     encoder = msgspec.json.Encoder()
 
     def put(record: Record) -> None:
-        file.write(encoder.encode(record) + b"\n")
+        whole = {
+            name: msgspec.Raw(value.encode()) if isinstance(value, NestedJson) else value
+            for name, value in record.items()
+        }
+        file.write(encoder.encode(whole) + b"\n")
 
     yield put
 

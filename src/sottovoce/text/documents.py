@@ -16,6 +16,12 @@ Value = str | int | float | bool | None
 """What a further column holds in one row; None where the source has nothing."""
 
 
+class NestedJson(str):
+    """An object or a list of the source as its JSON: only carried along, and written as it was."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a document lay, in the words of an error message: `notes.csv line 12`."""

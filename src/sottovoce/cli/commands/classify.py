@@ -340,7 +340,7 @@ def _opened(
         kept = source.columns if len(source.columns) > 1 else ()
     used = {*text, choice.group, *(column.name for column in plan.columns)}
     carried = tuple(name for name in kept if name not in used)
-    wider = replace(asked, categorical=(*asked.categorical, *carried))
+    wider = replace(asked, categorical=(*asked.categorical, *carried), carried=carried)
     return open_source(choice.data, wider)
 
 
