@@ -199,7 +199,6 @@ def journal_at(path: Path) -> None:
                     session=name,
                     step=SessionStep(head, b"came" * 2 * number),
                     letters=[Outgoing(letter, "kind")],
-                    position=number + 1,
                     notes={"note": b"value"},
                 )
 
@@ -221,7 +220,7 @@ def read_everything(path: Path) -> None:
             list(journal.steps(name))
         list(journal.pending())
         journal.note("note")
-        journal.commit(position=9)
+        journal.commit()
 
 
 COLUMNS = [

@@ -46,7 +46,6 @@ def test_everything_comes_back_in_order(path: Path) -> None:
                 session=b"s",
                 step=step(b"%d" % index, index),
                 letters=[outgoing(index)],
-                position=index + 1,
                 notes={"n": b"%d" % index},
             )
     assert len({seed, other}) == 2
@@ -58,7 +57,6 @@ def test_everything_comes_back_in_order(path: Path) -> None:
         assert [one.head.number for one in journal.steps(b"s")] == list(range(5))
         assert numbers(journal) == list(range(5))
         assert {one.letter.body for one in journal.pending()} == {SECRET}
-        assert journal.cursor == 5
         assert journal.note("n") == b"4"
         assert journal.note("m") is None
         assert journal.sessions() == (b"s", b"t")
@@ -100,24 +98,10 @@ def test_once_closed_nothing_leaves_but_the_last_word(path: Path) -> None:
         assert numbers(journal) == [7]
         with pytest.raises(MisuseError, match="the outbox is closed"):
             journal.commit(letters=[outgoing(2)])
-        journal.commit(position=3)
+        journal.commit()
     with Journal(path, key=KEY) as journal:
         assert journal.closed
         assert numbers(journal) == [7]
-
-
-def test_letters_dealt_with_out_of_order_hold_the_cursor_back(path: Path) -> None:
-    with Journal(path, key=KEY) as journal:
-        for position in (3, 5, 8):
-            journal.arrived(position)
-        journal.commit(position=8)
-        assert journal.cursor == 2
-        journal.commit(position=3)
-        assert journal.cursor == 4
-        journal.commit(position=5)
-        assert journal.cursor == 8
-        journal.commit(position=6)
-        assert journal.cursor == 8
 
 
 def test_threads_may_share_a_journal(path: Path) -> None:
@@ -255,17 +239,14 @@ def test_a_second_process_is_refused(path: Path) -> None:
 def test_a_full_disk_is_a_clear_error_that_loses_nothing(path: Path) -> None:
     with Journal(path, key=KEY) as journal:
         journal.open_session(b"s")
-        journal.commit(session=b"s", step=step(b"one"), letters=[outgoing(0)], position=1)
+        journal.commit(session=b"s", step=step(b"one"), letters=[outgoing(0)])
         pages = journal._database.execute("PRAGMA page_count").fetchone()[0]
         journal._database.execute(f"PRAGMA max_page_count = {pages + 4}")
         with pytest.raises(JournalError, match=r"cannot be written \(database or disk is full\)"):
-            journal.commit(
-                session=b"s", step=step(bytes(100_000), 1), letters=[outgoing(1)], position=2
-            )
-        assert journal.cursor == 1
+            journal.commit(session=b"s", step=step(bytes(100_000), 1), letters=[outgoing(1)])
         assert numbers(journal) == [0]
         journal._database.execute("PRAGMA max_page_count = 1000000")
-        journal.commit(session=b"s", step=step(bytes(100_000), 1), position=2)
+        journal.commit(session=b"s", step=step(bytes(100_000), 1))
     with Journal(path, key=KEY) as journal:
         assert [len(one.body) for one in journal.steps(b"s")] == [3, 100_000]
 
@@ -273,7 +254,8 @@ def test_a_full_disk_is_a_clear_error_that_loses_nothing(path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from sottovoce.storage.journal import Journal, SessionStep, StepHead
+from sottovoce.storage.journal import Journal
+from sottovoce.storage.records import SessionStep, StepHead
 journal = Journal(Path(sys.argv[1]), key=bytes(range(32)))
 journal.open_session(b"s")
 for index in range(10_000):

@@ -11,7 +11,8 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from harness.letters import Salted
-from simulation.site import COORDINATOR, CrashingJournal, Noting, Site
+from simulation.journals import CrashingJournal
+from simulation.site import COORDINATOR, Noting, Site
 from sottovoce.course.actions import Action, WakeAt
 from sottovoce.course.inputs import Failure, Seen, Tick
 from sottovoce.course.participant_record import SEAT, ParticipantRecord
@@ -270,7 +271,8 @@ class ServingSite(Site):
         running = {one.session: which for which, one in self.running.items()}
         if letter.session in running:
             which = running[letter.session]
-            self.running[which].seat.deliver(letter, position)
+            with self.journal.handling(position):
+                self.running[which].seat.deliver(letter)
             self._settle_one(which)
         else:
             super().take(letter, position)

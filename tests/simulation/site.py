@@ -15,6 +15,7 @@ from zlib import crc32
 
 from harness.entropy import SeededEntropy
 from harness.letters import Salted
+from simulation.journals import CrashingJournal
 from sottovoce.course import training_coordinator, training_participant
 from sottovoce.course.actions import (
     Action,
@@ -58,7 +59,6 @@ from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, Packer, Seat
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.seat import Packet
-from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Attempt
@@ -98,26 +98,6 @@ class Noting:
 
     def unpack(self, letter: Letter) -> Packet:
         return self.packer.unpack(letter)
-
-
-class Crash(BaseException):
-    """The process is gone."""
-
-
-class CrashingJournal(Journal):
-    """A journal whose process dies before or after a commit, when it is told to."""
-
-    bomb: str = ""
-
-    def commit(self, **what: Any) -> None:
-        self._explode("before")
-        super().commit(**what)
-        self._explode("after")
-
-    def _explode(self, when: str) -> None:
-        if self.bomb == when:
-            self.bomb = ""
-            raise Crash(when)
 
 
 @dataclass(frozen=True)
@@ -278,7 +258,7 @@ class Site:
         else:
             self.step(self.happened.popleft())
 
-    def step(self, happened: object, *, position: int | None = None, **notes: bytes) -> None:
+    def step(self, happened: object, **notes: bytes) -> None:
         """One step of the decider, and what it writes, in one commit."""
         self._look()
         before = self.state.records
@@ -293,8 +273,8 @@ class Site:
         for name, record in self.state.records.items():
             if record != before[name]:
                 written[name] = Codec().encode(record)
-        if written or letters or position is not None:
-            self.journal.commit(letters=letters, notes=written, position=position)
+        if written or letters:
+            self.journal.commit(letters=letters, notes=written)
         self.todo += [one for one in actions if not isinstance(one, (Tell, *KEPT))]
 
     def kept(self, action: Action) -> dict[str, bytes]:
@@ -357,28 +337,30 @@ class Site:
 
     def take(self, letter: Letter, position: int) -> None:
         """Deal with a letter of the mailbox."""
-        if letter.session == CONTROL:
-            self._hear(letter, position)
-        elif self.seat is not None and letter.session == self.session:
-            self.seat.deliver(letter, position)
-            self._settle()
-        elif letter.session in self.over or self.ended:
-            self.journal.commit(position=position)
-        else:
+        seat = self.seat if letter.session == self.session else None
+        known = seat is not None or letter.session in self.over or letter.session == CONTROL
+        if not (known or self.ended):
             self.journal.arrived(position)
             self.held.append((letter, position))
+            return
+        with self.journal.handling(position):
+            if letter.session == CONTROL:
+                self._hear(letter)
+            elif seat is not None:
+                seat.deliver(letter)
+        if seat is not None:
+            self._settle()
 
-    def _hear(self, letter: Letter, position: int) -> None:
+    def _hear(self, letter: Letter) -> None:
         key = f"heard/{letter.sender}"
         expected = int.from_bytes(self.journal.note(key) or b"")
         if letter.number < expected:
-            self.journal.commit(position=position)
             return
         if letter.number > expected:
             raise ViolationError(f"{self.name} misses a letter", party=letter.sender)
         message = read_control(letter.body, sender=letter.sender)
         heard = {key: (expected + 1).to_bytes(8)}
-        self.step(Heard(letter.sender, message), position=position, **heard)
+        self.step(Heard(letter.sender, message), **heard)
 
     def _letter(self, to: str, message: Message, notes: dict[str, bytes]) -> Outgoing:
         key, body = f"told/{to}", Codec().encode(message)
@@ -491,7 +473,8 @@ class Site:
             self.seat = None
         for early in [one for one in self.held if one[0].session == session]:
             self.held.remove(early)
-            self.journal.commit(position=early[1])
+            with self.journal.handling(early[1]):
+                pass
 
     def _leave(self, session: bytes, parties: tuple[str, ...]) -> None:
         if self.seat is None or session != self.session:

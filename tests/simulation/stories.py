@@ -13,9 +13,10 @@ from harness.studies import BINARY, Case, notes
 from simulation.copies import AskedCopyWorld, CopyWorld
 from simulation.copies import Case as CopyCase
 from simulation.invariants import Trained
+from simulation.journals import CrashingJournal
 from simulation.serving import ServingParts
 from simulation.serving_world import ServingWorld
-from simulation.site import CONTROL, COORDINATOR, CrashingJournal, Parts, Site
+from simulation.site import CONTROL, COORDINATOR, Parts, Site
 from simulation.toy import _CODEC, DIGIT, ToyCourse, ToyMask
 from simulation.toy_queries import ToyPrograms
 from simulation.toy_queries import ideal as ideal_label

@@ -18,8 +18,8 @@ from simulation.copies import (
     matrix,
     quorum_matrix,
 )
+from simulation.journals import CrashingJournal
 from simulation.mailbox import BrokenError
-from simulation.site import CrashingJournal
 from simulation.stories import Story, asked_copied, paillier, quorum, shares, toy, unbound
 from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters

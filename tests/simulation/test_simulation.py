@@ -13,12 +13,13 @@ import pytest
 
 import simulation
 from simulation.invariants import INVARIANTS
+from simulation.journals import CrashingJournal
 from simulation.mailbox import BrokenError, Mailbox
 from simulation.query_invariants import QUERY_INVARIANTS
-from simulation.site import CrashingJournal
 from simulation.stories import Story, _case, _held, _opened, _plain, paillier, shares, toy
 from simulation.world import Faults, World
 from sottovoce.errors import ReplayError
+from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Opened, Outgoing
 
 STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
@@ -100,10 +101,9 @@ class SendsFirst(CrashingJournal):
 class AcknowledgesFirst(CrashingJournal):
     """Moves the mailbox on before the step is on the disk."""
 
-    def commit(self, *, position: int | None = None, **what: Any) -> None:
-        if position is not None:
-            CrashingJournal.__base__.commit(self, position=position)
-        super().commit(position=position, **what)
+    def commit(self, **what: Any) -> None:
+        Journal.commit(self, notes=self.moved_to(self._at))
+        super().commit(**what)
 
 
 class LettersLater(CrashingJournal):

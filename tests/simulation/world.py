@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 from simulation.invariants import INVARIANTS, Evidence, Trained
+from simulation.journals import Crash
 from simulation.mailbox import BrokenError, ConflictError, Mailbox
-from simulation.site import COORDINATOR, Crash, Parts, Site
+from simulation.site import COORDINATOR, Parts, Site
 from sottovoce.course.inputs import SeatTaken
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase

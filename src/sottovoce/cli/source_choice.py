@@ -157,7 +157,6 @@ class SourceChoice:
         plan: "StudyPlan",
         *,
         peer: str = "",
-        learning: bool = True,
         told: Callable[["Problems"], None] | None = None,
     ) -> Sequence["Document"]:
         """Every usable document, in order; the plan's encoder is opened too.
@@ -174,7 +173,7 @@ class SourceChoice:
         from sottovoce.text.streams import DocumentStream
 
         ready(plan.beside.encoder, self.encoder)
-        options = self.options(plan, peer=peer, learning=learning)
+        options = self.options(plan, peer=peer)
         before = self._state()
 
         def read() -> Iterator["Document"]:

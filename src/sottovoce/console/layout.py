@@ -1,7 +1,5 @@
 """What all pages of the console have in common."""
 
-from collections.abc import Iterable
-
 from aiohttp import web
 
 from sottovoce.console.guard import ConsoleGuard
@@ -74,38 +72,19 @@ def button(words: str, *, kind: str | None = None, to: str | None = None) -> Htm
     return tag("button", words, type="submit", class_=kind, formaction=to)
 
 
-def field(
-    name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True, at: str = ""
-) -> Html:
-    """A text field with its label; `at` is its id if a page has two of its name."""
-    place = at or name
+def field(name: str, title: str, *, value: str = "", hint: str = "", needed: bool = True) -> Html:
+    """A text field with its label."""
     return joined(
-        tag("label", title, for_=place),
+        tag("label", title, for_=name),
         tag(
             "input",
             type="text",
-            id=place,
+            id=name,
             name=name,
             value=value or None,
             autocomplete="off",
             required="required" if needed else None,
-            aria_describedby=f"{place}-hint" if hint else None,
+            aria_describedby=f"{name}-hint" if hint else None,
         ),
-        tag("small", hint, id=f"{place}-hint", class_="soft") if hint else "",
-    )
-
-
-def choice(name: str, title: str, values: Iterable[str], *, hint: str = "", at: str = "") -> Html:
-    """A choice with its label; `at` is its id if a page has two of its name."""
-    place = at or name
-    return joined(
-        tag("label", title, for_=place),
-        tag(
-            "select",
-            *(tag("option", value, value=value) for value in values),
-            id=place,
-            name=name,
-            aria_describedby=f"{place}-hint" if hint else None,
-        ),
-        tag("small", hint, id=f"{place}-hint", class_="soft") if hint else "",
+        tag("small", hint, id=f"{name}-hint", class_="soft") if hint else "",
     )

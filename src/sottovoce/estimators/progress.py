@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from sottovoce.pictures.html import tag
 
-_EVERY = 1.0
-
 
 class FitProgress:
     """Says which stage a study in memory is in, and for how long; it takes itself away at the end.

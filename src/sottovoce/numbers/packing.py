@@ -10,8 +10,8 @@ how many values will be added up in it, and, where it will be masked by itself,
 the mask.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
 
@@ -150,74 +150,6 @@ class Slots:
                 f"{what}: over-full slot {position}, expected magnitudes below "
                 f"2^{self.width - 1}, found {values[position].bit_length()} bits"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """Packed plain values that keep count of how full their slots may be.
-
-    The plaintext twin of a packed ciphertext: `bound` grows with every
-    operation, and an operation that could run over a slot raises instead.
-    """
-
-    slots: Slots
-    bound: int
-    length: int
-    plaintexts: tuple[int, ...] = field(repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        values: Sequence[int] | NDArray[np.int64] | NDArray[np.object_],
-        *,
-        bound: int,
-        slots: Slots,
-    ) -> "Packed":
-        """The values, each of magnitude up to `bound`, in `slots`."""
-        slots.check_holds(bound, "pack")
-        digits = _integers(values)
-        for position, value in enumerate(digits):
-            if abs(value) > bound:
-                raise BoundError(
-                    f"pack: expected magnitudes up to {bound}, found {value} at index {position}"
-                )
-        return cls(slots, bound, len(digits), tuple(slots.pack_all(digits)))
-
-    def values(self) -> list[int]:
-        """The values, unpacked."""
-        return self.slots.unpack_all(self.plaintexts, self.length)
-
-    def plus(self, other: "Packed") -> "Packed":
-        """The sum, slot by slot."""
-        return self._with(other, [a + b for a, b in self._beside(other, "plus")], "plus")
-
-    def minus(self, other: "Packed") -> "Packed":
-        """The difference, slot by slot."""
-        return self._with(other, [a - b for a, b in self._beside(other, "minus")], "minus")
-
-    def negated(self) -> "Packed":
-        """Every slot with the other sign."""
-        return Packed(self.slots, self.bound, self.length, tuple(-a for a in self.plaintexts))
-
-    def times_integer(self, factor: int) -> "Packed":
-        """Every slot times the same integer."""
-        factor = index(factor)
-        bound = self.bound * abs(factor)
-        self.slots.check_holds(bound, "times_integer")
-        return Packed(self.slots, bound, self.length, tuple(a * factor for a in self.plaintexts))
-
-    def _beside(self, other: "Packed", what: str) -> Iterable[tuple[int, int]]:
-        if (self.slots, self.length) != (other.slots, other.length):
-            raise MismatchError(
-                f"{what}: {self.length} values in {self.slots} beside "
-                f"{other.length} values in {other.slots}"
-            )
-        return zip(self.plaintexts, other.plaintexts, strict=True)
-
-    def _with(self, other: "Packed", plaintexts: list[int], what: str) -> "Packed":
-        bound = self.bound + other.bound
-        self.slots.check_holds(bound, what)
-        return Packed(self.slots, bound, self.length, tuple(plaintexts))
 
 
 def triangle(matrix: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -1,9 +1,9 @@
 """A seat's journal on disk: what its programs received and sent, so that a crash loses nothing.
 
-Every step of a program is one transaction: what happened (a letter, an expired
-wait, a partner that left), what the program sent in answer, and how far the mailbox
-was read. Only after the commit a letter is acknowledged or anything leaves. From the
-seed of a session and its steps, in order, the program is run again to the same place.
+Every step of a program is one transaction: what happened (a letter, an expired wait, a partner
+that left), and what the program sent in answer. Only after the commit a letter is acknowledged or
+anything leaves. From the seed of a session and its steps, in order, the program is run again to
+the same place.
 
 It also keeps a hash chain over all sent letters, as the server does. If the server's chain differs,
 this journal is an older copy of itself or a second one (`check_past`).
@@ -49,7 +49,7 @@ _CODEC = Codec()
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 # So many bytes of letters that wait are kept in memory, beside the disk.
 _KEPT_BYTES = 2**26
-_CURSOR, _CLOSED, _UNTIDY = "journal/cursor", "journal/closed", "journal/untidy"
+_CLOSED, _UNTIDY = "journal/closed", "journal/untidy"
 _POSTED = "journal/posted"
 
 
@@ -68,7 +68,6 @@ class Journal:
         self._kept: dict[int, Outgoing] = {}
         self._kept_bytes = 0
         self._leaving = 0
-        self._arrived: set[int] = set()
         self._database = connect(path)
         try:
             # Files of the first version name none; missing tables are made here.
@@ -81,8 +80,6 @@ class Journal:
             self._steps = SealedTable(self._database, self._sealed, path, table="steps")
             self._outbox = SealedTable(self._database, self._sealed, path, table="outbox")
             self._ids, self._counts = self._known_sessions()
-            self._cursor = int.from_bytes(self.note(_CURSOR) or b"")
-            self._handled = self._cursor
             noted = self.note(_POSTED)
             self._posted = Posted() if noted is None else self._read(Posted, noted)
             # Set after a withdrawal or the study's end: nothing is sent any longer.
@@ -187,35 +184,23 @@ class Journal:
         session: bytes = b"",
         step: SessionStep | None = None,
         letters: Sequence[Outgoing] = (),
-        position: int | None = None,
         notes: Mapping[str, bytes] = _NOTHING,
     ) -> None:
-        """Write a step, letters to send, the mailbox position and notes, all or nothing."""
+        """Write a step, letters to send and notes, all or nothing."""
         with self._lock:
             if letters and self.closed:
                 raise MisuseError(f"{self.path}: the outbox is closed, and takes no more letters")
-            cursor = self._next_cursor(position)
-            if cursor != self._cursor:
-                notes = {**notes, _CURSOR: cursor.to_bytes(8)}
             with self._transaction() as run:
                 if step is not None:
                     self._add_step(run, session, step)
                 added = [self._add_letter(run, letter) for letter in letters]
                 self._add_notes(run, notes)
                 posted = self._delete_sent(run)
-            self._committed(session if step is not None else None, cursor, position)
+            if step is not None:
+                number = self._ids[session]
+                self._counts[number] = self._counts.get(number, 0) + 1
             self._keep_in_memory(added)
             self._sent_is_on_disk(posted)
-
-    def _committed(self, session: bytes | None, cursor: int, position: int | None) -> None:
-        """Update the memory after a commit."""
-        self._cursor = cursor
-        if session is not None:
-            number = self._ids[session]
-            self._counts[number] = self._counts.get(number, 0) + 1
-        if position is not None:
-            self._arrived.discard(position)
-            self._handled = max(self._handled, position)
 
     def _add_step(self, run: Any, session: bytes, step: SessionStep) -> None:
         number = self._ids[session]
@@ -363,28 +348,6 @@ class Journal:
                 self._add_notes(run, {**notes, _CLOSED: b""})
             self._sent_is_on_disk(posted)
             self.closed = True
-
-    # The position in the mailbox.
-
-    @property
-    def cursor(self) -> int:
-        """The position of the mailbox up to which everything is handled, on disk."""
-        return self._cursor
-
-    def arrived(self, position: int) -> None:
-        """Note a letter that is not handled yet: the cursor stays before it.
-
-        Needed only if several threads handle letters out of order.
-        """
-        with self._lock:
-            self._arrived.add(position)
-
-    def _next_cursor(self, position: int | None) -> int:
-        if position is None:
-            return self._cursor
-        waiting = self._arrived - {position}
-        handled = max(self._handled, position)
-        return max(self._cursor, min(waiting) - 1 if waiting else handled)
 
     # Notes.
 

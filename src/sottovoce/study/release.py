@@ -5,7 +5,6 @@ its name and its words from it. A further mode is a further object here, and a p
 it opens something else than labels, scores or weights.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -94,13 +93,13 @@ def usual_releases() -> frozenset[Release]:
     return frozenset(mode for mode in RELEASES.values() if mode.usual)
 
 
-def release_named(value: object, modes: Mapping[str, Release] = RELEASES) -> Release:
+def release_named(value: object) -> Release:
     """The mode of this name, or the mode itself."""
     if isinstance(value, Release):
         return value
-    if isinstance(value, str) and value in modes:
-        return modes[value]
+    if isinstance(value, str) and value in RELEASES:
+        return RELEASES[value]
     raise InputError(
-        f"plan: expected release to be one of {', '.join(modes)}, found {value!r}",
+        f"plan: expected release to be one of {', '.join(RELEASES)}, found {value!r}",
         setting="release",
     )

@@ -55,9 +55,9 @@ class Menu(Generic[T]):
         return cls(tuple(items), tuple(accumulate(weight / total for weight in weights)))
 
     @classmethod
-    def zipf(cls, items: Sequence[T], exponent: float = 1.0) -> "Menu[T]":
+    def zipf(cls, items: Sequence[T]) -> "Menu[T]":
         """A menu by rank, as words are in every text: the first often, the last seldom."""
-        return cls.weighted(items, [(rank + 1.5) ** -exponent for rank in range(len(items))])
+        return cls.weighted(items, [(rank + 1.5) ** -1.0 for rank in range(len(items))])
 
     def draw(self, draw: Draw) -> T:
         """One item."""

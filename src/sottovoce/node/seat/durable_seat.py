@@ -1,7 +1,7 @@
 """A seat whose program continues after a crash, and sends the same bytes again.
 
     seat = DurableSeat.begin(journal, sitting, program)     # new, or run again from the journal
-    seat.deliver(letter, position)                          # returns once all of it is on disk
+    seat.deliver(letter)                                    # returns once all of it is on disk
 
 A program is a function of its inputs, its entropy and its events, in order. The journal keeps the
 seed of the entropy and the events; after a restart the program runs again with them, and its
@@ -131,22 +131,19 @@ class DurableSeat(Generic[R]):
 
     # Events of the program; each method returns when its effect is on disk.
 
-    def deliver(self, letter: Letter, position: int | None = None) -> str:
-        """Deliver a letter at this position of the mailbox; return the kind of its message.
+    def deliver(self, letter: Letter) -> str:
+        """Deliver a letter; return the kind of its message.
 
-        A repeated or late letter moves the mailbox on and changes nothing else. A letter that
-        breaks the rules is an error inside the program; if it ends the program, `failure` holds it.
+        A repeated or late letter changes nothing. A letter that breaks the rules is an error inside
+        the program; if it ends the program, `failure` holds it.
         """
         self._check()
         if (letter.session, letter.recipient) != (self._sitting.session, self._sitting.name):
             raise MisuseError(f"{self._sitting.name}: expected a letter of this session to us")
         opened = self._opened(letter)
-        if self.finished or (isinstance(opened, Packet) and self._seat.came(opened)):
-            self._journal.commit(position=position)
-        else:
-            self._step(
-                ProgramEvent.LETTER, letter.sender, came=_Came(letter, opened), position=position
-            )
+        repeated = isinstance(opened, Packet) and self._seat.came(opened)
+        if not (self.finished or repeated):
+            self._step(ProgramEvent.LETTER, letter.sender, came=_Came(letter, opened))
         return _kind_of(opened)
 
     def expire(self) -> None:
@@ -204,14 +201,7 @@ class DurableSeat(Generic[R]):
 
     # One step: run the program, write down the result.
 
-    def _step(
-        self,
-        event: ProgramEvent,
-        party: str = "",
-        *,
-        came: "_Came | None" = None,
-        position: int | None = None,
-    ) -> None:
+    def _step(self, event: ProgramEvent, party: str = "", *, came: "_Came | None" = None) -> None:
         self._check()
         # Until the commit the program is ahead of the journal, also if an error comes in between.
         self._stale = True
@@ -226,7 +216,6 @@ class DurableSeat(Generic[R]):
             session=self._sitting.session,
             step=SessionStep(head, came.letter.body if came is not None else b""),
             letters=letters,
-            position=position,
             notes=self._sitting.sums.notes() if len(self._sitting.sums) > opened else {},
         )
         self._stale = False

@@ -112,9 +112,9 @@ class ShareSolvePlan:
         return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/solve").digest()
 
 
-def matrix_word_bits(condition: float, precision: float = PRECISION) -> int:
+def matrix_word_bits(condition: float) -> int:
     """How many bits the upper end of a spectrum of this condition may take in a word."""
-    steps = min(expected_steps(condition, precision), MOST_STEPS)
+    steps = min(expected_steps(condition, PRECISION), MOST_STEPS)
     room = _ROOM - constant_bits(condition) - noise_bits(steps)
     return min(room, _WIDEST)
 

@@ -131,10 +131,10 @@ class TruncationCorrection:
 
 
 def truncated(
-    holder: Holder, share: Words, truncation: RingTruncation, *, purpose: str, index: int = 0
+    holder: Holder, share: Words, truncation: RingTruncation, *, purpose: str
 ) -> Party[Words]:
     """A holder's share of ⌊x/2^f⌋ or ⌊x/2^f⌋ + 1."""
-    stream = holder.material.stream(f"truncation of {purpose}", index)
+    stream = holder.material.stream(f"truncation of {purpose}")
     if holder.first:
         dealt = yield from receive(holder.trio.dealer, DealtQuotients)
         words = [
@@ -155,10 +155,9 @@ def deal_truncation(
     shape: tuple[int, ...],
     *,
     purpose: str,
-    index: int = 0,
 ) -> Party[None]:
     """The dealer's part of `truncated`."""
-    streams = dealer.streams(f"truncation of {purpose}", index)
+    streams = dealer.streams(f"truncation of {purpose}")
     dealt = truncation.deal(*streams, *shape)
     words = (wire.Words.of(part) for part in (dealt.quotient, dealt.top))
     yield from dealer.send(DealtQuotients(*words))
