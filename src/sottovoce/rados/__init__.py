@@ -1,4 +1,4 @@
-"""Rademacher observations, their moments, and what is learnt from them."""
+"""Rademacher observations, their moments, and the learners that use them."""
 
 from typing import TYPE_CHECKING
 

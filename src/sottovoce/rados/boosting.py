@@ -17,7 +17,7 @@ LARGEST_WEIGHT = 1 - 1e-4
 
 @dataclass(frozen=True, repr=False)
 class Boosted(Discreet):
-    """θ, and after how many rounds it stood."""
+    """θ, and the number of rounds."""
 
     theta: Floats
     rounds: int

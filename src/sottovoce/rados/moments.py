@@ -5,7 +5,7 @@ totals. Documents of text, rados (rows whose target is 1) and block rados (rows
 weighted by 1/count) all go through the one `Moments.add`. Moments of disjoint
 documents add: that is how peers are joined.
 
-`RadoMoments` is what rados tell: their mean b and covariance C, exactly over all
+`RadoMoments` holds the mean b and the covariance C of rados, exactly over all
 2^m signatures (b = ½XᵀY, C = ¼XᵀX) or over a sample of rados.
 """
 
@@ -103,7 +103,7 @@ class Moments:
 
     @property
     def upper(self) -> Floats:
-        """The sums themselves, of which only the upper triangle of Σ w x xᵀ counts."""
+        """The sums; only the upper triangle of Σ w x xᵀ counts."""
         return self._upper
 
     def move(self, point: Floats) -> None:
@@ -235,7 +235,7 @@ class RadoMoments(Discreet):
         return 4 * self.covariance
 
     def as_documents(self, count: int, *, weight: float) -> Moments:
-        """The moments of documents that these rados stand for: what the closed form takes."""
+        """The moments of the documents behind these rados, for the closed form."""
         return Moments.given(self.second, self.products, count=count, weight=weight)
 
     def __add__(self, other: "RadoMoments") -> "RadoMoments":

@@ -6,7 +6,7 @@ documents and m₊ of them with y·x_j = +1, a signature is kept only if
 
     −(m − m₊) + β(m+1)  ≤  π_j  ≤  m₊ − β(m+1)
 
-What this protects, and what it does not: over the draw of one rado, the released
+What this protects: over the draw of one rado, the released
 number π_j has nearly the same distribution when the feature of *one* document
 flips. It composes linearly: n rados spend n·ε and n·δ. It says nothing about the
 other features, nor about π_j *together with* them: whoever knows all other

@@ -42,7 +42,7 @@ _MIX = np.uint64(0xFF51AFD7ED558CCD)
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Which blocks there are, how wide, and how much each weighs (weights are powers of two).
+    """The blocks of a study: the width and the weight of each (weights are powers of two).
 
     `tail_idf` is what a word of the tail weighs, in the place of an idf that nobody counted.
     An `encoder_weight` of 0 leaves the vectors out, and their kernel columns in.
@@ -103,17 +103,17 @@ class Blocks:
 
     @property
     def vectors(self) -> int:
-        """How many columns the encoder's vector takes."""
+        """The number of columns of the encoder's vector."""
         return self.encoder.columns if self.encoder is not None and self.encoder_weight else 0
 
     @property
     def dense(self) -> int:
-        """How many columns encoder and kernel have together."""
+        """The number of columns of encoder and kernel together."""
         return self.vectors + self.kernel
 
     @property
     def width(self) -> int:
-        """How many columns all blocks have together."""
+        """The number of columns of all blocks together."""
         return self.tail + self.dense
 
     @property
@@ -123,7 +123,7 @@ class Blocks:
 
     @property
     def _units(self) -> tuple[float, ...]:
-        """What one unit of an encoder column and of a kernel column is worth."""
+        """The value of one unit of an encoder column and of a kernel column."""
         units = []
         if self.vectors:
             units.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
@@ -135,13 +135,13 @@ class Blocks:
 
     @property
     def units(self) -> Floats:
-        """What one unit of every encoder and kernel column is worth."""
+        """The value of one unit of every encoder and kernel column."""
         sizes = [size for size in (self.vectors, self.kernel) if size]
         return np.repeat(np.array(self._units, np.float64), sizes)
 
     @property
     def square(self) -> float:
-        """How long the encoder's and kernel's part of a row can be, squared."""
+        """The largest squared length of a row's encoder and kernel columns."""
         units, total = iter(self._units), 0.0
         if self.vectors:
             rounding = math.sqrt(self.vectors) * next(units) / 2
@@ -152,7 +152,7 @@ class Blocks:
 
     @property
     def reach(self) -> int:
-        """How much the whole numbers of one row's encoder and kernel columns can add up to."""
+        """The largest sum of the whole numbers in one row's encoder and kernel columns."""
         columns = self.vectors
         entries = math.ceil(math.sqrt(columns) * 2 ** (GRID_BITS + _FINER)) + columns
         return (entries if columns else 0) + (self.kernel << GRID_BITS)
@@ -195,7 +195,7 @@ def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:
 
 @lru_cache(maxsize=2)
 def _directions(blocks: Blocks, columns: int) -> NDArray[np.float32]:
-    """R of the kernel columns, from a seed that everybody can make."""
+    """R of the kernel columns, from a public seed."""
     drawn, half = _drawn(blocks, f"directions of {columns}"), -(-columns // 2)
     directions = np.empty((2 * half, blocks.kernel), np.float32)
     for row in range(half):

@@ -4,7 +4,7 @@ Where a chunk ends depends on the documents alone, and results come back in the
 order of the chunks, so sums over them are the same, bit for bit, whoever works on
 them. Only a few chunks are under way at any time.
 
-Who works is the site's own matter and no part of a study: `working_with` says it for
+The site chooses who works; it is no part of a study: `working_with` says it for
 this process, and whatever has `submit` as `concurrent.futures` has it will do.
 """
 
@@ -50,25 +50,25 @@ def chunked(
 
 
 class Task(Protocol[U_co]):
-    """Work that was handed in."""
+    """A task that was submitted."""
 
     def result(self) -> U_co:
-        """What came of it; waits."""
+        """Wait for the result and return it."""
 
     def cancel(self) -> object:
-        """Give it up, if it has not begun."""
+        """Cancel the task, if it has not begun."""
 
 
 class TaskExecutor(Protocol):
-    """Whatever works on tasks: processes of this machine, or a cluster."""
+    """The executor of tasks: processes of this machine, or a cluster."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Task[Any]:
-        """Hand in work."""
+        """Submit a task."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Who works on chunks: opened when there is enough to do, `ahead` tasks at a time."""
+    """The workers for chunks: opened when there is enough to do, `ahead` tasks at a time."""
 
     open: Callable[[], TaskExecutor]
     ahead: int
@@ -89,7 +89,7 @@ _workers: list[Workers] = []
 
 @contextmanager
 def working_with(workers: Workers | None) -> Iterator[None]:
-    """Have passes over many documents done by these workers, as long as the block lasts."""
+    """Let these workers do the passes over many documents inside the block."""
     if workers is None:
         yield
         return
@@ -101,12 +101,12 @@ def working_with(workers: Workers | None) -> Iterator[None]:
 
 
 def current_workers() -> Workers | None:
-    """Who works on many documents, if anybody but this process does."""
+    """The workers for many documents; None if this process does all."""
     return _workers[-1] if _workers else None
 
 
 class Job(Protocol[U_co]):
-    """Work on chunks of documents that takes some preparing: once here, or once in every worker."""
+    """Work on chunks of documents that is prepared once: here, or in every worker."""
 
     @property
     def name(self) -> Hashable:
@@ -143,7 +143,7 @@ def in_order(job: Job[U], chunks: Iterable[list[Document]]) -> Iterator[U]:
 
 
 class _Prepared(threading.local):
-    """What this thread of a worker prepared last: what it remembers of texts is its own."""
+    """The job that this thread of a worker prepared last, with its own memory of texts."""
 
     name: Hashable = None
     work: Any = None
@@ -153,7 +153,7 @@ _prepared = _Prepared()
 
 
 def prepared_once(name: Hashable, prepare: Callable[[], U]) -> U:
-    """In a worker: jobs arrive anew with every task, and find by name what was prepared."""
+    """In a worker: a job arrives with every task, and finds by its name what was prepared."""
     if _prepared.work is None or _prepared.name != name:
         _prepared.name, _prepared.work = name, prepare()
     work: U = _prepared.work

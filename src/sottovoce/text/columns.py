@@ -38,7 +38,7 @@ class Column(Protocol):
 
     @property
     def reach(self) -> int:
-        """How much its features can add up to, in units of 1/GRID."""
+        """The largest sum of its features, in units of 1/GRID."""
 
     def encode(self, value: Value, *, where: str) -> list[int]:
         """Its features in units of 1/GRID; `where` the value lay goes into the error."""
@@ -134,7 +134,7 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A text of its own in a column: one feature for every word of a public list.
+    """A column of text: one feature for every word of a public list.
 
     The words that it has share a length of 1 among them, as the words of a document do: k of them
     are 1/√k each. A text that is missing has none.
@@ -163,7 +163,7 @@ class Wording:
 
     @property
     def reach(self) -> int:
-        """So much all of its words add up to, each rounded."""
+        """The largest sum of all its words, each rounded."""
         return max(self._parts(count) * count for count in range(1, self.width + 1))
 
     def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every text is fine

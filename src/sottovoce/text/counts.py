@@ -1,4 +1,4 @@
-"""How often features occur, per class: what a joint dictionary is chosen from.
+"""Counts of features per class, from which a joint dictionary is chosen.
 
 A peer's `Tally` grows chunk by chunk. What leaves the peer is `Counts`: features
 that too few of its documents have are zeroed in every class, and the rest can
@@ -28,7 +28,7 @@ BUCKET_BITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """What a peer holds back before anything is added up.
+    """The limits below which a peer sends no count.
 
     `min_documents`: a feature in fewer of the peer's documents is zeroed in every class.
     `small_cells`: a class's count over fewer documents than this is zeroed by itself.
@@ -99,7 +99,7 @@ class CountLayout:
 
     @property
     def length(self) -> int:
-        """How many numbers the vector has."""
+        """The length of the vector."""
         return 1 + self.classes + self.table_length
 
     @property
@@ -197,7 +197,7 @@ class Distinct:
             self._seen[now, place] = groups[first]
 
     def merge(self, other: Self) -> None:
-        """Add what another one has seen."""
+        """Add the groups that another counter has seen."""
         self._alone += other._alone
         if other._seen is not None:
             cells, places = other._seen.nonzero()
@@ -262,7 +262,7 @@ class Tally:
             mine.merge(theirs)
 
     def suppressed(self) -> Counts:
-        """What may leave this peer."""
+        """The counts that may leave this peer."""
         kept = self._documents.reaches(self._suppression.min_documents)
         total, by_class = self._total * kept, self._by_class * kept
         for index, cells in enumerate(self._cells):

@@ -1,4 +1,4 @@
-"""Which features a study counts: `given` by a word list, `joint` by the peers, or `hashed`.
+"""The features that a study counts: `given` by a word list, `joint` by the peers, or `hashed`.
 
 A `joint` dictionary is chosen from counts that the peers added up, and published
 as bucket ids with rounded idf: no words. Each peer can look up which of its own
@@ -92,7 +92,7 @@ class JointDictionary:
 
 @dataclass(frozen=True, slots=True)
 class HashedDictionary:
-    """No choice and no round: every feature falls into one of `size` columns."""
+    """A dictionary without selection: every feature falls into one of `size` columns."""
 
     size: int
 

@@ -24,7 +24,7 @@ class NestedJson(str):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a document lay, in the words of an error message: `notes.csv line 12`."""
+    """The place of a document, as an error message names it: `notes.csv line 12`."""
 
     source: str
     position: int | None = None
@@ -77,7 +77,7 @@ class Document:
     A document of several labels at once (multi-label) has a tuple of them, which may be empty.
     `columns` holds the further columns (categorical and numeric) by name.
     `spans` holds annotated entities, which may nest, overlap and be discontinuous.
-    A log sees where it lay, and nothing of what it says.
+    Its repr shows its origin and nothing of its text.
     """
 
     text: str = field(repr=False)
@@ -97,7 +97,7 @@ class Document:
 
 
 def digest_of(documents: Iterable[Document]) -> bytes:
-    """32 bytes for all that documents say, in their order; where they lay does not count."""
+    """A digest (32 bytes) of the documents' content, in order; their origins do not count."""
     running = hashlib.blake2b(digest_size=32, person=b"sottovoce/texts")
     for document in documents:
         further = repr(

@@ -32,7 +32,7 @@ class EncoderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EncoderName:
-    """Which encoder it is; sites with equal names compute equal columns."""
+    """The name of an encoder; sites with equal names compute equal columns."""
 
     kind: EncoderKind
     columns: int
@@ -63,11 +63,11 @@ class EncoderName:
 
 
 class Encoder(Protocol):
-    """What a study asks of an encoder."""
+    """The interface of an encoder."""
 
     @property
     def name(self) -> EncoderName:
-        """Which one it is."""
+        """Its name."""
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """A row of unit length for each text; zeros for a text without any token."""
@@ -83,7 +83,7 @@ def provide(encoder: Encoder) -> EncoderName:
 
 
 def is_provided(name: EncoderName) -> bool:
-    """Whether readers of text would find it."""
+    """Whether readers of text find it."""
     return name in _provided
 
 

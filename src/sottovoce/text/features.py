@@ -40,7 +40,7 @@ NORM_PARTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How occurrences weigh: tf counts up to `tf_cap`; `idf` off and cap 1 is one-hot.
+    """The weights of occurrences: tf counts up to `tf_cap`; `idf` off and cap 1 is one-hot.
 
     Rows are `scaled` to unit length; without that (and then without idf) they stay as counted.
     """
@@ -71,7 +71,7 @@ ONE_HOT = Weighting(tf_cap=1, idf=False, scaled=False)
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """What the columns of a row mean: dictionary, other blocks, further columns, bias."""
+    """The meaning of a row's columns: dictionary, other blocks, further columns, bias."""
 
     dictionary: Dictionary
     reading: Reading = field(default_factory=Reading)
@@ -100,13 +100,13 @@ class FeatureSpace:
 
     @property
     def units(self) -> Floats:
-        """What one unit is worth, of every column between the words and the bias."""
+        """The value of one unit of every column between the words and the bias."""
         further = sum(column.width for column in self.columns)
         return np.concatenate([self.blocks.units, np.full(further, 1 / GRID)])
 
     @property
     def factors(self) -> Floats:
-        """What each column's θ is multiplied by before integers are scored with it."""
+        """The factor of each column's θ before integers are scored with it."""
         return np.concatenate(
             [self.halves / 2, self.units / NORM_PARTS, [self.weighting.bias / NORM_PARTS]]
         )
@@ -114,7 +114,7 @@ class FeatureSpace:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureRows:
-    """Rows of a chunk, before weighting: capped tf, norms, other columns, and where they lay."""
+    """Rows of a chunk, before weighting: capped tf, norms, other columns, and their origins."""
 
     weighting: Weighting
     halves: Numbers
@@ -210,7 +210,7 @@ class FeatureReader:
         )
 
     def presence(self, documents: Sequence[Document]) -> tuple[Numbers, Numbers]:
-        """In which documents which columns are not zero, each pair once.
+        """The pairs of a document and a column that is not zero in it, each once.
 
         Vectors of an encoder are left out: every document has all their columns.
         """

@@ -1,8 +1,8 @@
 """Tokens become 64-bit ids under a key that the coordinator never learns.
 
-An id is a keyed BLAKE2 hash, so who lacks the key cannot test whether a word is
-there; a seeded fast hash would not be a key. An n-gram's id mixes the ids of its
-words, which keeps it as secret as they are and costs no further hashing.
+An id is a keyed BLAKE2 hash, so nobody without the key can test whether a word is there; a seeded
+fast hash would not be a key. An n-gram's id mixes the ids of its words, which keeps it as secret as
+they are and costs no further hashing.
 """
 
 import hashlib

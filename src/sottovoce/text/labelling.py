@@ -1,4 +1,4 @@
-"""Where a row's classes come from: the document's label, or the entities that were marked in it.
+"""The source of a row's classes: the document's label, or the entities that were marked in it.
 
 `label`   every row of a document has the document's label
 `levels`  both in one model: a row has the document's label, and each entity type that touches it
@@ -24,7 +24,7 @@ OUTSIDE = "O"
 
 
 class Scheme(StrEnum):
-    """The ways of the module's table."""
+    """The schemes of the module's table."""
 
     LABEL = "label"
     LEVELS = "levels"

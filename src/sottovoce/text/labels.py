@@ -121,7 +121,7 @@ class Labels:
         return np.where(kept, 1, -1).astype(np.int8)
 
     def decide(self, scores: NDArray[np.float64]) -> list[Classes]:
-        """The classes that scores (rows × width) speak for; ties go to the lower index."""
+        """The classes of scores (rows × width); ties go to the lower index."""
         if self.exclusive and self.width == 1:
             return [(self.names[int(score > 0)],) for score in scores[:, 0]]
         if self.exclusive:
@@ -133,12 +133,12 @@ class Labels:
 
 
 def is_label(name: str) -> bool:
-    """Whether this looks like a label; what is longer may be a text in the wrong place."""
+    """Whether this looks like a label; a longer one may be a text in the wrong column."""
     return len(name) <= LABEL_CHARACTERS and len(name.split()) <= LABEL_WORDS
 
 
 def folded_label(name: str) -> str:
-    """A label without what people write differently by accident: case, and the width of spaces."""
+    """A label without differences of case and of spaces."""
     return " ".join(name.split()).casefold()
 
 
@@ -149,13 +149,13 @@ def respelt(name: str, known: Iterable[str]) -> str | None:
 
 
 def shown_label(label: Label) -> str:
-    """A label as a message may show it: what could as well be a text is only counted."""
+    """A label as a message may show it; one that could be a text is not quoted."""
     name = str(label)
     return repr(name) if is_label(name) else f"of {len(name.split()):,} words"
 
 
 def unknown_label(label: Label, known: Iterable[str]) -> str:
-    """A label that nobody knows, quoted only where it is nearly one of the known ones."""
+    """An unknown label, quoted only if it is close to a known one."""
     name = str(label)
     if is_label(name) and get_close_matches(name.casefold(), map(str.casefold, known), n=1):
         return repr(name)

@@ -1,4 +1,4 @@
-"""Which of a peer's own words a dictionary has: for that peer's eyes, from its own documents.
+"""The words of a peer's own documents that a dictionary has, for that peer alone.
 
 A `joint` dictionary is published as bucket ids. A peer can only name words that
 it has itself, yet any holder of the study's key can confirm a word that it

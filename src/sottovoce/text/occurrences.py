@@ -1,8 +1,8 @@
 """From documents to feature ids, a chunk at a time; every distinct piece is read once.
 
-The work a token costs is one dictionary look-up: what a piece folds to and how
-that hashes is remembered, and the rest is arithmetic on arrays. The memory is
-bounded, and forgetting changes nothing but the time it takes.
+A token costs one look-up in a table: what a piece folds to and its hash are remembered, and the
+rest is arithmetic on arrays. The memory is bounded, and forgetting changes nothing but the time it
+takes.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class _Numbering(dict[str, int]):
 
 
 class PieceMemory:
-    """What each piece folded to and hashed to, for one way of reading under one key."""
+    """The folded tokens and the hashes of each piece, for one way of reading under one key."""
 
     def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
         """Nothing remembered yet; at most about `limit` pieces will be."""

@@ -26,14 +26,14 @@ TASKS_A_WORKER = 4
 
 
 class DocumentPart(Protocol):
-    """Where some documents lie."""
+    """The place of some documents."""
 
     def documents(self) -> Iterator[Document]:
         """The documents, read where this is called."""
 
 
 class Total(Protocol):
-    """A sum of whole numbers, which others of its kind can be added to."""
+    """A sum of whole numbers, to which others of its kind can be added."""
 
     def merge(self, other: Self) -> None:
         """Add another one."""
@@ -45,7 +45,7 @@ T = TypeVar("T", bound=Total)
 
 
 class SumJob(Protocol[T]):
-    """What is summed over documents: it takes some preparing, once here or in every worker."""
+    """A sum over documents, which is prepared once: here, or in every worker."""
 
     @property
     def name(self) -> Any:
@@ -124,7 +124,7 @@ def inputs_digest(documents: Sequence[Document]) -> bytes:
 
 
 def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """What a function makes of each item, in order, by whoever works."""
+    """The results of a function for each item, in order, computed by the workers."""
     workers = current_workers()
     if workers is None:
         yield from map(function, items)
@@ -133,7 +133,7 @@ def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
 
 
 def summed(job: SumJob[T], documents: PartedDocuments) -> T:
-    """What `job` makes of all documents, by whoever works."""
+    """The sum of `job` over all documents, computed by the workers."""
     task, workers = documents.task, current_workers()
     if workers is None or len(task.parts) == 1:
         return sum_of_parts(job, task)
@@ -158,7 +158,7 @@ def _sum(job: SumJob[T], task: PartTask) -> T | None:
 
 
 def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it; a cluster logs what a task raises, and a library's words could quote a text."""
+    """Call the function; a cluster logs every error, and a library's error could quote a text."""
     try:
         return function(*arguments)
     except (OurError, MemoryError):
@@ -176,7 +176,7 @@ def _merged(one: T, other: T) -> T:
 
 
 def _sum_of_two(one: T, other: T) -> T:
-    """On a cluster, which may need both once more if a worker dies: neither is changed."""
+    """Add two sums on a cluster; neither is changed, because a dead worker's sum is made again."""
     return _merged(deepcopy(one), other)
 
 
@@ -195,7 +195,7 @@ def _gathered(job: SumJob[T], runs: Sequence[PartTask], workers: Workers) -> T:
 
 
 def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """Results in the order of calls, of which few are made ahead: those that came early wait."""
+    """The results in the order of the calls; few calls are made ahead, and early results wait."""
     executor, rest = workers.open(), iter(calls)
     waiting = deque(executor.submit(*call) for call in islice(rest, workers.ahead))
     try:

@@ -245,7 +245,7 @@ class _CountJob:
         return self.plan.fingerprint, self.key
 
     def travelling(self) -> "_CountJob":
-        """Other processes have memories of their own."""
+        """Leave the memory out: other processes have their own."""
         return replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], _Counted]:
@@ -346,7 +346,7 @@ class _PresenceJob:
         return "presence", self.space.fingerprint, self.key
 
     def travelling(self) -> "_PresenceJob | None":
-        """As of reading."""
+        """The name of this job, as of `reading`."""
         return None if self.space.blocks.encoder is not None else replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], tuple[Numbers, NDArray[np.uint64]]]:

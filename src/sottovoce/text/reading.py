@@ -1,4 +1,4 @@
-"""How a document becomes rows: at which level, from which tokens, in which n-grams."""
+"""The way from a document to rows: the level, the tokens and the n-grams."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class TextRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How text is read; sites of one study read alike, which `fingerprint` proves."""
+    """The settings of reading; `fingerprint` proves that all sites of a study read alike."""
 
     level: Level = Level.DOCUMENT
     ngrams: NGrams = field(default_factory=NGrams)

@@ -1,4 +1,4 @@
-"""Train or validation, decided by what a document says, or by its group: never by its place.
+"""The split into training and validation, decided by a document's text or its group.
 
 Copies of a text, and all documents of one group, land on one side, in whatever
 order they are read and at whatever site.

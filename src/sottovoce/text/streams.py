@@ -17,7 +17,7 @@ Rule = Callable[[Document], Document | None]
 
 
 class DocumentStream(Sequence[Document]):
-    """Documents behind a function that reads them all, the same ones every time."""
+    """Documents that a function reads anew for every pass."""
 
     def __init__(
         self, read: Callable[[], Iterator[Document]], *, length: int | None = None
@@ -51,7 +51,7 @@ class DocumentStream(Sequence[Document]):
     @overload
     def __getitem__(self, place: slice) -> list[Document]: ...
     def __getitem__(self, place: int | slice) -> Document | list[Document]:
-        """The documents at a place, for which all before it are read."""
+        """The documents from a position; all before it are read."""
         if isinstance(place, slice):
             return list(islice(self, *place.indices(len(self))))
         at = place if place >= 0 else len(self) + place

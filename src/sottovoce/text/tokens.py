@@ -43,7 +43,7 @@ KEPT_DIGITS = 3
 
 
 class DigitHandling(StrEnum):
-    """What becomes of digits: `shape` folds each to 0, `keep` leaves them as they are."""
+    """The treatment of digits: `shape` folds each to 0, `keep` leaves them as they are."""
 
     SHAPE = "shape"
     KEEP = "keep"
@@ -58,7 +58,7 @@ class Token(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """What the layer asks of a tokenizer; pass your own to have text read differently.
+    """The interface of a tokenizer; pass your own to read text differently.
 
     `fold(piece)` must not depend on anything but the piece, and `fingerprint`
     must change whenever any fold does.

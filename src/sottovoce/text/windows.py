@@ -1,4 +1,4 @@
-"""What a token looks like from where it stands: its neighbours, affixes, shape and case.
+"""The features of a token in its place: its neighbours, affixes, shape and case.
 
 A *piece* here is one thing seen from the token (`0|Diabetes` is the token itself,
 `-1|of` the one before it); it folds to the features that this thing gives,
@@ -35,7 +35,7 @@ class Window:
             )
 
     def pieces(self, text: str, tokens: Sequence[Token]) -> Iterator[list[str]]:
-        """For each token the things that are seen from it."""
+        """The features of the window around each token."""
         words = [text[token.start : token.end] for token in tokens]
         padded = [EDGE] * self.reach + words + [EDGE] * self.reach
         gaps = self._gaps(text, tokens)
