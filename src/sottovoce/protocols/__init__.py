@@ -1,1 +1,1 @@
-"""Conversations in which nobody sees what anybody else holds."""
+"""Conversations in which no party sees what another one holds."""

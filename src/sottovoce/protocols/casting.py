@@ -1,4 +1,4 @@
-"""Who plays which role: two-party protocols speak to roles, a cast says which party that is."""
+"""The cast of a conversation: two-party protocols address roles, a cast names their parties."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,8 +27,7 @@ R = TypeVar("R")
 class Cast:
     """The parties of a learner: peers, a coordinator who holds the key, and an evaluator.
 
-    Whoever evaluates sees every ciphertext, so it must not be the one who can
-    decrypt them.
+    The evaluator sees every ciphertext, so it must not hold the key.
     """
 
     peers: tuple[str, ...]

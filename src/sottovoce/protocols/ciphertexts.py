@@ -1,4 +1,4 @@
-"""How ciphertexts travel: as their strict bytes, under a key that both sides know."""
+"""Ciphertexts on the wire: strict bytes, under a key that both sides know."""
 
 from typing import Any
 

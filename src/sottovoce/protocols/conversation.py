@@ -40,7 +40,7 @@ class Receive:
     """Wait for the next message of `sender`, which must be of one of `kinds`; returns it.
 
     Raises `ViolationError` in the program for anything else, and `AbsenceError`
-    when the sender has left. `steps_left` is for whoever watches (`ahead`).
+    when the sender has left. `steps_left` is for progress displays (`ahead`).
     """
 
     sender: str
@@ -113,7 +113,7 @@ def dismiss(to: str) -> Party[None]:
 def ahead(steps: int, program: Party[R]) -> Party[R]:
     """Run one of several steps that are alike, and say with each wait how many follow it.
 
-    Only whoever watches the program hears it, to tell people how long it takes.
+    Only progress displays use it.
     """
     return _said_left(program, lambda left: steps if left is None else left)
 

@@ -120,7 +120,7 @@ class AnswerGuard:
 
 
 def serve(guard: AnswerGuard) -> Party[None]:
-    """The program of a party that only answers: until the asker has had `Enough`."""
+    """The program of a party that only answers, until the asker sends `Enough`."""
     kinds: tuple[type[Message], ...] = (*guard.kinds, Enough)
     while not isinstance(question := (yield Receive(guard.asker, kinds)), Enough):
         yield Send(guard.asker, guard.answer(question))

@@ -1,4 +1,4 @@
-"""Who is who: signing keys, and the pins by which everybody knows everybody else's."""
+"""The identities of the parties: signing keys, and the pinned public keys of all others."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class Identity:
 
     @cached_property
     def public(self) -> bytes:
-        """What others pin."""
+        """The public key, which others pin."""
         return self._private.public_key().public_bytes_raw()
 
     @cached_property
@@ -74,7 +74,7 @@ class Pins:
 
 @contextmanager
 def shown_by(teller: str) -> Iterator[None]:
-    """Say in a refusal who showed us the signed thing: it may have changed it."""
+    """Add to an error who showed us the signed value: it may have changed it."""
     try:
         yield
     except ViolationError as error:

@@ -1,4 +1,4 @@
-"""What may be said in a conversation, and beside each message what it tells whom."""
+"""The messages of a conversation, each with its disclosure: who learns what from it."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
@@ -10,7 +10,7 @@ from sottovoce.wire.tags import kebab
 
 @dataclass(frozen=True)
 class Disclosure:
-    """What a message tells, in words that a data protection officer can read.
+    """What a message reveals, in words for a data protection officer.
 
     `seen_by` says who receives it, `reveals` what it could learn from it, and
     `assuming` what must hold for it to learn no more than that.

@@ -33,7 +33,7 @@ class Meddler:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a conversation: each party's result and view, and the traffic."""
+    """The outcome of a conversation: each party's result and view, and the traffic."""
 
     results: Mapping[str, Any] = field(repr=False)
     views: Mapping[str, View]

@@ -49,7 +49,7 @@ class Packet(Value, frozen=True):
 
 @dataclass
 class _Line:
-    """What came from one partner, and what went to it."""
+    """The messages from one partner, and to it."""
 
     sent: int = 0
     digests: list[bytes] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Blind addition: the sum of what many peers hold, while nobody sees what one of them holds."""
+"""Blind addition: the sum of many peers' values, while nobody sees a single one."""
 
 from sottovoce.protocols.blind_sum.keys import Member
 from sottovoce.protocols.blind_sum.masks import SummedVector

@@ -1,4 +1,4 @@
-"""Shares of a peer's two secrets, so that the others can finish when it leaves.
+"""Shares of a peer's two secrets, so that the others can finish if it leaves.
 
 Every peer deals its self-mask's seed and its pair key to its neighbours and
 itself. Whoever checks later needs no trust in the holders: the dealer committed
@@ -28,7 +28,7 @@ _HASH_BYTES = 32
 
 @dataclass(frozen=True)
 class TwoShares:
-    """What one holder keeps of one peer: a share of its seed, and one of its pair key."""
+    """One holder's shares of one peer: one of its seed, and one of its pair key."""
 
     seed: bytes = field(repr=False)
     pair: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class TwoShares:
 
 @dataclass(frozen=True)
 class Dealing:
-    """The public side of everybody's shares: the agreed set, and how to check what is revealed."""
+    """The public part of all shares: the agreed set, and commitments to check revealed shares."""
 
     keyring: Keyring
     graph: Graph
@@ -62,7 +62,7 @@ class Dealing:
     ) -> "Dealing":
         """The dealing in a book that `teller` showed; what peers did not sign is refused.
 
-        Who adds up has everybody's commitments; a peer has a `bare` book, with their digests.
+        The receiver of a sum has all commitments; a peer has a `bare` book, with their digests.
         """
         graph = keyring.graph
         shares = {signed.peer: signed for signed in book}
@@ -90,17 +90,17 @@ class Dealing:
         return digest("blind-sum/agreed/v1", self.keyring.hash, *signatures)
 
     def threshold(self, owner: str) -> int:
-        """How many shares give back this peer's secret: more than half of their holders."""
+        """The number of shares that restore this peer's secret: more than half of the holders."""
         if self.graph.complete:
             return self.keyring.this.majority
         return len(self.graph.holders(owner)) // 2 + 1
 
     def neighbours(self, peer: str) -> tuple[str, ...]:
-        """With whom this peer shares masks: its neighbours in the agreed set."""
+        """The peers with which this peer shares masks: its neighbours in the agreed set."""
         return tuple(other for other in self.graph.neighbours[peer] if other in self.shares)
 
     def held_by(self, holder: str) -> tuple[str, ...]:
-        """Of whom this peer holds shares, itself included, in the order of the agreed set."""
+        """The peers whose shares this peer holds, itself included, in the agreed order."""
         near = {*self.graph.neighbours[holder], holder}
         return tuple(owner for owner in self.shares if owner in near)
 
@@ -177,7 +177,7 @@ class Dealing:
 def deal(
     keyring: Keyring, who: Member, own: OwnKeys, *, entropy: Entropy
 ) -> tuple[DealtShares, TwoShares]:
-    """What a peer sends to the coordinator, and its own two shares of itself."""
+    """The message of a peer to the coordinator, and its two shares of its own secrets."""
     graph = keyring.graph
     holders, this = graph.holders(who.name), keyring.this
     threshold = this.majority if graph.complete else len(holders) // 2 + 1

@@ -1,4 +1,4 @@
-"""Who masks with whom, and in which order rings go round: graphs that everybody can recompute.
+"""The graphs of masks and the orders of rings, which every party can recompute.
 
 Up to 30 peers every pair shares a mask. Above, each peer shares masks with k
 neighbours on a circle, as in Bell et al. 2020: upload and work grow with log P
@@ -44,7 +44,7 @@ SAFETY = 40
 
 @dataclass(frozen=True)
 class Graph:
-    """The neighbours of each peer; everybody's where there are few."""
+    """The neighbours of each peer; all other peers if there are few."""
 
     neighbours: Mapping[str, tuple[str, ...]]
     complete: bool
@@ -64,7 +64,7 @@ class Graph:
         return cls(neighbours, complete=False)
 
     def holders(self, peer: str) -> tuple[str, ...]:
-        """Who holds shares of this peer's secrets: its neighbours and itself, in a fixed order."""
+        """The holders of this peer's shares: its neighbours and itself, in a fixed order."""
         return tuple(sorted((*self.neighbours[peer], peer)))
 
     def connects(self, peers: Collection[str]) -> bool:
@@ -81,7 +81,7 @@ class Graph:
 
 @lru_cache(maxsize=256)
 def degree(peers: int) -> int:
-    """How many neighbours each of more than 30 peers needs, by whole numbers alone."""
+    """The number of neighbours that each of more than 30 peers needs, in integer arithmetic."""
     colluding = -(-peers // COLLUDING_ONE_IN)
     for count in range(ALL_UP_TO, peers - 1, 2):
         exposed = sum(
@@ -94,7 +94,7 @@ def degree(peers: int) -> int:
 
 
 def most_rings(peers: int) -> int:
-    """With more rings than this a peer meets the same two neighbours again, which hides nothing.
+    """The most useful number of rings: with more, a peer has the same two neighbours twice.
 
     On an even number of places around the hub half a turn is the same ring, backwards.
     """

@@ -1,11 +1,11 @@
-"""A hash that stands for a list, of which one entry can be shown with a short path.
+"""A hash of a list; a short path proves that one entry belongs to it.
 
     root ── node ── node ── leaf      the path of an entry: what stands beside it on its way up
               │        └─── leaf
               └──── node ── …
 
 Leaves and nodes are hashed for different purposes, so no node passes for an entry. The last of an
-odd number goes up as it is; who checks a path knows how long the list is, and so where that is.
+odd number goes up as it is; the checker knows the length of the list, and so the place.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def root_of(entries: Sequence[bytes]) -> bytes:
 
 
 def paths_of(entries: Sequence[bytes]) -> list[tuple[bytes, ...]]:
-    """For every entry what whoever has it alone needs to come to the root."""
+    """The path of every entry: the hashes that lead from the entry alone to the root."""
     levels = [_leaves(entries)]
     while len(levels[-1]) > 1:
         levels.append(_above(levels[-1]))

@@ -59,7 +59,7 @@ class OwnKeys:
 
 
 def commitment(this: Round, peer: str, seed: bytes) -> bytes:
-    """What binds a peer to its seed without telling it (the seed has 256 random bits)."""
+    """The commitment to a peer's seed, which does not reveal it (the seed has 256 random bits)."""
     return digest("blind-sum/seed/v1", this.context, peer.encode(), seed)
 
 
@@ -107,12 +107,12 @@ class Keyring:
 
     @property
     def order_seed(self) -> bytes:
-        """From what follows who is whose neighbour."""
+        """The seed of the graph of neighbours."""
         return digest("blind-sum/graph/v1", self.hash, self.nonce) if self.nonce else self.hash
 
     @cached_property
     def graph(self) -> Graph:
-        """Who masks with whom."""
+        """The graph of peers that share masks."""
         return Graph.over(self.peers, seed=self.order_seed)
 
     def nonced(self, told: GraphNonce, pins: Pins) -> "Keyring":
@@ -122,7 +122,7 @@ class Keyring:
         return replace(self, nonce=told.nonce)
 
     def address(self, sender: str, recipient: str, use: str) -> Address:
-        """Where a box of this attempt goes."""
+        """The address of a sealed box of this attempt."""
         keys = (self.keys[sender].box, self.keys[recipient].box)
         label = digest("blind-sum/box/v1", sender.encode(), recipient.encode(), use.encode())
         return Address(*keys, info=self.hash, label=label)

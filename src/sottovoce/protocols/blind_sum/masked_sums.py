@@ -1,9 +1,9 @@
-"""Masked contributions as they come to whoever adds them up: few are held, the others are a sum.
+"""Masked contributions at their receiver: the latest are held, the others are already a sum.
 
 Who is in a sum is agreed when all have come, and somebody whose contribution came to one receiver
 and not to the other is left out of both. So the latest contributions are held one by one. Older
-ones are in a running sum already, which nobody can be taken out of again: if it turns out that one
-of them has to be, the attempt ends with its name, and the next one is made without it.
+ones are in a running sum, from which no peer can be removed: if one must be, the attempt ends and
+names that peer, and the next attempt goes without it.
 """
 
 from collections.abc import Container, Sequence
@@ -22,7 +22,7 @@ HELD = 32
 
 
 class RunningSums:
-    """What came to one receiver; of words, beyond the latest ones, only their sum is kept."""
+    """The contributions to one receiver; of words, only the latest are kept besides their sum."""
 
     def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
         """Nothing came yet."""
@@ -47,7 +47,7 @@ class RunningSums:
         return MaskedParts(message.agreed, ())
 
     def check_left_out(self, among: Container[str]) -> None:
-        """Stop, before anything is signed, if somebody is in the sum who may not be."""
+        """Stop, before anything is signed, if the sum has a peer that must not be in it."""
         for peer in self._added:
             if peer not in among:
                 raise AbsenceError(

@@ -43,7 +43,7 @@ class Masker:
 def left_mask(
     dealing: Dealing, part: SummedVector, seeds: Mapping[str, bytes], pairs: Mapping[str, X25519Key]
 ) -> Any:
-    """What is left on the sum: the self-masks of those in it, and half-cancelled pair masks.
+    """The mask left on the sum: self-masks of the peers in it, pair masks of those gone.
 
     `seeds` are those of the peers in the sum, `pairs` the keys of the peers that
     dealt shares and are not in it: no peer is in both.

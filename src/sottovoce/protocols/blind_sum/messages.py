@@ -1,4 +1,4 @@
-"""What peers, coordinator and evaluator say to each other during a blind sum."""
+"""The messages between peers, coordinator and evaluator during a blind sum."""
 
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ class SignedKeys(Value, frozen=True):
 
 
 class SignedShares(Value, frozen=True):
-    """What one peer says in public about the shares that it dealt, signed by its identity.
+    """One peer's public statement about the shares that it dealt, signed by its identity.
 
     `book` is the hash of the keys that it saw; one commitment for each holder
     (to both of its shares) lets who adds up check a share that is revealed later. Signed

@@ -1,4 +1,4 @@
-"""What is added up in a round, and what comes of it."""
+"""The values that a round adds up, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,11 +35,11 @@ class Plan:
 
     @property
     def receivers(self) -> tuple[str, ...]:
-        """Who adds something up."""
+        """The receivers of sums."""
         return tuple(dict.fromkeys(part.receiver for part in self.parts))
 
     def parts_for(self, receiver: str) -> tuple[SummedVector, ...]:
-        """What one receiver adds up."""
+        """The parts of one receiver."""
         return tuple(part for part in self.parts if part.receiver == receiver)
 
     def check_values(self, values: Sequence[Any]) -> None:
@@ -63,7 +63,7 @@ class Summed:
 
 
 def ideal(plan: Plan, values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """What a trusted friend would compute from each peer's values, part by part."""
+    """The ideal: the sums of all peers' values, part by part."""
     columns = zip(*values, strict=True)
     return tuple(
         part.space.ideal(list(column)) for part, column in zip(plan.parts, columns, strict=True)

@@ -19,8 +19,8 @@ rings (k ≤ (P−1)/2) it takes 2k of them. Below four peers a second ring adds
 nothing, because two neighbours are everybody else. Values must be shares or
 ciphertexts already (`OneShare`, `Encrypted`): on plain values the starting peers
 together would learn the total. Whoever leaves stops the attempt; there is no
-recovery, and once the last ring runs the round is spent. For that, and with more
-peers, `pairwise` is the better way.
+recovery, and once the last ring runs the round is spent. For recovery, and with more peers, use
+`pairwise`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which round of which study, who takes part, and what must never happen twice."""
+"""A round of a study: its parties, and the record of what must happen only once."""
 
 import warnings
 from collections import Counter
@@ -124,7 +124,7 @@ class OpenedSum:
 
 @dataclass
 class RoundBook:
-    """What one party did already, so that it does it only once.
+    """The record of a party's past rounds, so that it does everything only once.
 
     A party keeps its book for the whole study (whoever runs it writes `spent` down
     before anything is sent). Attempts only go up; once a set was agreed on for
@@ -176,7 +176,7 @@ class RoundBook:
         self._written.discard(key)
 
     def series(self, study: str, series: str) -> tuple[str, ...] | None:
-        """Over whom the rounds of a series were opened; None before the first."""
+        """The peers over which the rounds of a series were opened; None before the first."""
         if not series:
             return None
         return next(

@@ -1,4 +1,4 @@
-"""A 256-bit secret in shares: any `threshold` of them give it back, fewer say nothing.
+"""A 256-bit secret in shares: any `threshold` of them restore it, fewer reveal nothing.
 
 Shamir's polynomial over the integers mod 2^256 + 297, the first prime above
 every 256-bit secret. Share i is the polynomial at i, for i = 1, 2, …

@@ -1,4 +1,4 @@
-"""What can be added blindly: words mod 2^64, residues mod N, and ciphertexts under masks mod N."""
+"""Spaces for blind sums: words mod 2^64, residues mod N, ciphertexts under masks mod N."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Space(ABC, Generic[V]):
 
     @abstractmethod
     def written(self, value: V) -> bytes | memoryview:
-        """The value as bytes: what hides it is drawn for it alone. They never travel."""
+        """The value as bytes, to derive its own randomness from. They never travel."""
 
     @abstractmethod
     def check(self, form: Form) -> None:

@@ -1,4 +1,4 @@
-"""Whether shared bits are bits: before anybody is told one, or uses it.
+"""The check that shared bits are bits, before anybody learns or uses one.
 
     dealers (t + 1)            member i                         opener (C)
       │ a number for each bit ───▶│   b·(b − 1), of degree t again (products.py)
@@ -6,9 +6,9 @@
       │                           │ its share ────────────────────▶│   BitCheck: exactly 0
       │                           │◀───────────────────────────────│
 
-comparison.py gives the sign of a number within its range. Of a larger one it gives how often the
-range fits in, up to the whole field: who asks about rows that are larger than rows can be would
-read scores where labels are told, and from as many of them as there are words the exact weights.
+comparison.py gives the sign of a number within its range. Of a larger number it gives how often the
+range fits in, up to the whole field. An asker with rows of impossible size would read scores
+instead of labels, and from enough scores the exact weights.
 Honest bits give 0. Any other number among them gives a uniform element, but for 2^-42.
 
 Who learns what: everybody learns that all are bits, or that one is not, and nothing else.
@@ -75,7 +75,7 @@ def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[Non
 
 
 def refuse_others(opening: Opening, value: Planes) -> None:
-    """At whoever sees what was opened: raise if it says that something is no bit."""
+    """At a party that sees the opened value: raise if some value is no bit."""
     if opening.kind is BitCheck and value.any():
         raise ViolationError(
             "BitCheck: expected signs of scores, found a larger number: what was asked about are "

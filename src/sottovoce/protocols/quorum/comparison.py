@@ -194,7 +194,7 @@ def _less(member: QuorumMember, public: Planes, bits: Planes, *, purpose: str) -
 
 
 def _levels(bits: int) -> Iterator[int]:
-    """How many pairs are joined at each level of the tree."""
+    """The number of pairs that are joined at each level of the tree."""
     while bits > 1:
         yield bits // 2
         bits = bits // 2 + bits % 2

@@ -1,4 +1,4 @@
-"""One-time numbers that t + 1 members make up: nobody knows their sum, and each is used once.
+"""One-time random numbers of t + 1 members: nobody knows their sum, and each is used once.
 
     dealer                                   member
       │ QuorumSeed ─────────────────────────────▶│   a seed for each pair, bound to the context
@@ -32,7 +32,7 @@ from sottovoce.protocols.shares.material import Context, Ledger
 
 
 class QuorumSeed(Message, frozen=True):
-    """One member's part of everything that a dealer makes up for a context."""
+    """One member's part of a dealer's random numbers for a context."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
@@ -82,11 +82,11 @@ class QuorumMember:
 
     @property
     def is_dealer(self) -> bool:
-        """Whether this member makes up masks."""
+        """Whether this member deals masks."""
         return self.name in self.quorum.dealers
 
     def stream(self, seed: bytes, *, dealer: str, member: str, purpose: str) -> Entropy:
-        """What a dealer's seed gives one member for one purpose."""
+        """The stream of a dealer's seed for one member and one purpose."""
         label = f"quorum/{purpose}/{dealer}/{member}/v1"
         return Expansion(seed, label, self.context.encode())
 
@@ -217,7 +217,7 @@ def _take(
 
 @dataclass(frozen=True)
 class QuorumPrograms:
-    """What a member does once it has its seeds, and what the opener does."""
+    """The programs of the members, once they have their seeds, and of the opener."""
 
     member: Callable[[QuorumMember], Party[Any]]
     opener: Callable[[Opener], Party[Any]]

@@ -63,7 +63,7 @@ class CoveredScore(Message, frozen=True):
 
 @dataclass(frozen=True)
 class FastLabels:
-    """How many rows, how long, how large their scores are, and who finds the labels.
+    """The public numbers of a fast query: rows, their length, the size of scores, the trio.
 
     The first of the `trio` is the counterpart, who deals masks; the second is the asker.
     """
@@ -186,7 +186,7 @@ def deal_fast(
 
 
 def _added(base: Base, planes: Planes) -> Planes:
-    """Σ (j + 1) · value j: what shows that a single share is wrong, where none is to spare."""
+    """Σ (j + 1) · value j: it shows a single wrong share where there is no further share."""
     flat = planes.reshape(base.count, -1)
     places = base.of(np.arange(1, flat.shape[1] + 1))
     return base.total(base.times(flat, places), axis=0)[:, np.newaxis]

@@ -73,7 +73,7 @@ class QuorumScore(Message, frozen=True):
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """How many rows, how long, with how many scores each, and how large scores can be.
+    """The public numbers of a query: rows, their length, scores a row, their largest size.
 
     Several scores of one row that exclude each other: the largest wins. Else the sign of each
     decides. `bits` bounds every score and every difference of two: |score| < 2^bits.

@@ -1,4 +1,4 @@
-"""Who computes: n members of whom any t may pool, the points of their shares, and who opens.
+"""The members of a quorum: n, of whom any t may pool, their points, and the opener.
 
 A share of degree D is a polynomial of that degree at the member's own point, one polynomial in
 each residue field. D + 1 shares give the secret, any D of them say nothing. Sums need nobody;
@@ -74,7 +74,7 @@ class Quorum:
         return self.members[:degree]
 
     def point(self, member: str) -> int:
-        """Where a member's shares stand."""
+        """The point of a member's shares."""
         if member not in self.members:
             raise InputError(
                 f"quorum: expected one of the members {', '.join(self.members)}, found {member!r}",
@@ -102,7 +102,7 @@ def largest_minority(members: int) -> int:
 
 
 def check_threshold(members: int, threshold: int) -> None:
-    """Refuse a quorum that protects from nobody, or that cannot multiply."""
+    """Refuse a quorum that protects against nobody, or that cannot multiply."""
     if threshold < 1:
         raise InputError(
             f"quorum: expected a threshold of at least 1, found {threshold}",

@@ -1,4 +1,4 @@
-"""Before moments are added up: whether every peer's weigh no more than the rows that it claimed.
+"""The check before moments are added: no peer's moments weigh more than the rows that it claimed.
 
     dealers (t + 1)       member i                                opener (C)
       │                      │ rows with its moments − rows before ──▶│   CheckShare: exactly 0
@@ -93,7 +93,7 @@ class WeightBit(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class WeightBounds:
-    """How heavy moments can be for what a peer claimed, from public numbers alone."""
+    """The largest moments for the rows that a peer claimed, from public numbers alone."""
 
     shape: tuple[int, int]
     factors: tuple[int, ...]
@@ -139,7 +139,7 @@ class WeightBounds:
 
 @dataclass(frozen=True)
 class CheckedPart:
-    """What a member keeps of one peer's contribution until it is checked: shares."""
+    """A member's shares of one peer's contribution, kept until they are checked."""
 
     trace: Planes = field(repr=False)
     vectors: Planes = field(repr=False)
@@ -217,7 +217,7 @@ def _directions(coin: Planes, length: int) -> NDArray[np.float64]:
 
 
 def _values(bounds: WeightBounds, part: CheckedPart, signs: NDArray[np.float64]) -> Planes:
-    """Shares of what must not be negative of one peer's numbers."""
+    """Shares of the values of one peer that must not be negative."""
     weight = _BASE.combine(list(np.moveaxis(part.rows, 1, 0)), bounds.factors)
     along = np.stack(
         [

@@ -48,7 +48,7 @@ class OpenedValues(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Opening:
-    """What is opened: shares of which kind and degree, how large the value can be honestly.
+    """One opening: the kind and degree of its shares, and the largest honest value.
 
     Where there is a `shift` f, everybody is told ⌊z/2^f⌋.
     """
@@ -88,7 +88,7 @@ class Opening:
 
 @dataclass
 class Opener:
-    """Who opens for a quorum, and which members it still hears from."""
+    """The opener of a quorum, and the members that it still hears from."""
 
     quorum: Quorum
 
@@ -113,7 +113,7 @@ class Opener:
 
 
 def opened(quorum: Quorum, opening: Opening, share: Planes) -> Party[Planes]:
-    """At a member: what the opener makes of everybody's shares."""
+    """At a member: send its share, and receive the opened value."""
     yield from given(quorum, opening, share)
     answer = yield from receive(quorum.opener, OpenedValues)
     return opening.read(answer.values, sender=quorum.opener)

@@ -1,4 +1,4 @@
-"""How long a solve among members takes, how large its numbers get, and how well they are hidden.
+"""The public numbers of a solve among members: its steps, the size of its numbers, and its masks.
 
 The course is that of engine `shares` (`shares/plan.py`): the same steps, constants, doublings and
 scales. Only the words differ: here every bound is proven below 2^63, every mask is larger than
@@ -49,7 +49,7 @@ class QuorumPlan:
 
     @property
     def opened_values(self) -> int:
-        """How many masked values are opened.
+        """The number of masked values that are opened.
 
         For every number of θ one a step, one for the check and two to bring the model down;
         and the check's own; all of it anew in every attempt.

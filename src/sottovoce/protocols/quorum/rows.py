@@ -59,7 +59,7 @@ class RowShares(Message, frozen=True):
 
 @dataclass(frozen=True)
 class RowShape:
-    """How many rows of how many columns, and how many numbers beside each row."""
+    """The shape of rows: their number, their columns, and the numbers beside each row."""
 
     rows: int
     width: int

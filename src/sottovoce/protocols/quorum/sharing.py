@@ -4,7 +4,8 @@ Splitting: as many members as the degree get their share out of a seed; the othe
 of the one polynomial through the secret at 0 and those shares. Together: the first D + 1 shares
 give the value, and every further one must lie on the same polynomial. With m shares, up to
 m − D − 1 wrong ones are seen, and up to ⌊(m − D − 1)/2⌋ of them are named. This guards against
-faults and clumsy cheating: who splits a value wrongly can make an honest member look wrong.
+faults and clumsy cheating: a dealer that splits a value wrongly can make an honest member look
+wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +79,7 @@ def _agree(shares: Mapping[str, Planes], names: Sequence[str], degree: int, quor
 def _disagreement(
     shares: Mapping[str, Planes], names: Sequence[str], degree: int, quorum: Quorum, what: str
 ) -> ViolationError:
-    """Who sent what does not fit, where enough others agree to tell."""
+    """The senders of wrong shares, if enough others agree."""
     for wrong in range(1, (len(names) - degree - 1) // 2 + 1):
         for culprits in combinations(names, wrong):
             rest = [name for name in names if name not in culprits]

@@ -72,7 +72,7 @@ class SumShare(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class Summand:
-    """What every peer brings to one sum: so many integers, in this base, for this context."""
+    """The contributions to one sum: so many integers, in this base, for this context."""
 
     purpose: str
     context: Context
@@ -80,7 +80,7 @@ class Summand:
     base: Base
 
     def bound(self) -> bytes:
-        """What a share is bound to: a share of another plan or attempt is refused."""
+        """The binding of a share: a share of another plan or attempt is refused."""
         label = f"{self.purpose}/{self.length}/{self.base.count}".encode()
         return len(label).to_bytes(4) + label + self.context.encode()
 

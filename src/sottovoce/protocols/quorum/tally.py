@@ -1,4 +1,4 @@
-"""How many rows of all peers lie above which threshold: no comparison is opened, only the totals.
+"""The number of all peers' rows above each threshold: only the totals are opened.
 
     peer p                        member i                                  opener (C)
       │ its rows, and which of them │                                           │
@@ -65,7 +65,7 @@ class TallyShare(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class QuorumTally:
-    """Whose rows are counted, and at what: the public numbers of one tally.
+    """The public numbers of one tally: whose rows are counted, at which thresholds.
 
     `rows` are how many each peer brings, `factors` what every threshold takes off a score for
     each unit of the row's norm. `bits` bounds every difference: |score − t·norm| < 2^bits.
@@ -122,7 +122,7 @@ class QuorumTally:
         return levels
 
     def pieces(self, peer: str) -> Iterator[int]:
-        """Of how many scores of a peer's rows the places are searched for at a time."""
+        """The number of a peer's scores whose places are searched for at a time."""
         for block in slices(self.rows[peer], ROWS_SENT):
             scores = (block.stop - block.start) * self.classes
             yield from (part.stop - part.start for part in slices(scores, _SEARCHED))
@@ -268,7 +268,7 @@ def _searched(
 def _halve(
     base: Base, parts: dict[Range, Planes], ranges: list[Range], was: Planes, above: Planes
 ) -> None:
-    """What was of a range is now of its halves."""
+    """Split the values of a range into its halves."""
     below = base.subtract(was, above)
     for place, each in enumerate(ranges):
         parts[each.halves[0]], parts[each.halves[1]] = below[:, :, place], above[:, :, place]

@@ -34,7 +34,7 @@ _UNITS = 1 << COEFFICIENT_BITS
 
 @dataclass(frozen=True)
 class Ranges:
-    """What a descent keeps to: |π| ≤ reach, |θ| ≤ theta, and the loss (log mean exp) between."""
+    """The ranges of a descent: |π| ≤ reach, |θ| ≤ theta, and the loss (log mean exp) between."""
 
     reach: float
     theta: float = 8.0
@@ -112,16 +112,16 @@ class DescentPlan:
 
     @property
     def rate(self) -> int:
-        """How much of the pull goes into θ."""
+        """The factor of the pull in θ."""
         return round(self.schedule.rate * _UNITS)
 
     @property
     def shrink(self) -> int:
-        """How much of the point ahead goes into θ."""
+        """The factor of the point ahead in θ."""
         return round(self._shrinkage * _UNITS)
 
     def momentum(self, step: int) -> int:
-        """How much of the last movement is repeated."""
+        """The factor of the last movement."""
         return round(self.schedule.momentum(step) * _UNITS)
 
     # Scales.
@@ -181,7 +181,7 @@ class DescentPlan:
 
     @property
     def total_range(self) -> tuple[float, float]:
-        """What Σw lies between; the polynomial is below exp by less than its half."""
+        """The range of Σw; the polynomial is below exp by less than its half."""
         top, ranges = self.schedule.top, self.ranges
         return (
             self.rados * exp(ranges.floor - top) / 2,
@@ -249,7 +249,7 @@ class DescentPlan:
 
 
 def furthest(schedule: Schedule, shrink: float) -> float:
-    """How many times the longest pull θ, or the point ahead of it, can be long.
+    """The largest length of θ, or of the point ahead of it, in lengths of the longest pull.
 
     Both are public linear combinations of pulls, and a pull is a weighted mean of rados.
     """

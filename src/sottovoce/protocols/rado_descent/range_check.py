@@ -1,4 +1,4 @@
-"""Whether all exponents of a step keep to S.Exp's range: one bit, to the evaluator, beforehand.
+"""The check that all exponents of a step are in S.Exp's range: one bit, to the evaluator.
 
     evaluator                                                  key holder
       ── MaskedLines ⟨⟨x⟩⟩, then ⟨⟨x²⟩⟩, then ⟨⟨x⁴⟩⟩: cut ─────▶

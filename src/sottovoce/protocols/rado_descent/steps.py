@@ -1,4 +1,4 @@
-"""What both descents on encrypted rados have in common: weights, their sums, the first pull."""
+"""The common parts of both descents on encrypted rados: weights, their sums, the first pull."""
 
 from dataclasses import dataclass
 

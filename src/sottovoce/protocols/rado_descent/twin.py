@@ -1,4 +1,4 @@
-"""The same descent by a trusted friend: the same integers, in the clear, rounding down.
+"""The ideal of the descent: the same integers in the clear, rounding down.
 
 What a run on ciphertexts must agree with, to the few units that its truncations and
 its division may differ by. It also checks what the others can only vouch for: that

@@ -126,7 +126,7 @@ class AskSide:
 
 @dataclass(frozen=True)
 class CarryPlan:
-    """What is public about the comparison of `count` numbers of `bits` bits in one ciphertext."""
+    """The public numbers of the comparison of `count` numbers of `bits` bits in one ciphertext."""
 
     bits: int
     count: int
@@ -174,7 +174,7 @@ class CarryPlan:
 
     @property
     def _above(self) -> int:
-        """How often M goes into the tests before they are drowned, at most."""
+        """The largest quotient of the tests by M, before they are hidden."""
         picked = _RADIX * self.modulus**2
         return self.tests * self.tests * picked + 1
 

@@ -1,4 +1,4 @@
-"""How a peer writes its moments into words of 64 bits, before they are masked and shared.
+"""The encoding of a peer's moments in words of 64 bits, before they are masked and shared.
 
 The scales follow from public totals, so every peer uses the same ones and the blind sum of
 all contributions fits the solve, however the documents are spread over the peers.

@@ -1,4 +1,4 @@
-"""The course of a Chebyshev iteration in real numbers: its constants, and how far it can get.
+"""The course of a Chebyshev iteration in real numbers: its constants, and its bounds.
 
 Nothing here is secret, and nothing is computed from data: a course follows from where the
 spectrum lies, and says beforehand how large the direction, the solution and the residual of

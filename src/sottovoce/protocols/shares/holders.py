@@ -14,7 +14,7 @@ Whatever can be uniform by itself comes out of a seed; what must fit to it (the
 product of two masks, say) is one correction from the dealer to the first holder.
 The dealer receives nothing, ever. Each holder sees shares of masked values, which
 are uniform as long as the dealer pools with neither of them, and as long as its
-messages to one holder are sealed against the other: who relays must not read them.
+messages to one holder are sealed against the other: the relay must not read them.
 """
 
 from collections.abc import Callable, Sequence
@@ -176,7 +176,7 @@ def words_of(words: wire.Words, shape: tuple[int, ...], *, sender: str, what: st
 
 @dataclass(frozen=True)
 class HolderPrograms:
-    """What the three parties do once each has its seeds."""
+    """The programs of the three parties, once each has its seeds."""
 
     first: Callable[[Holder], Party[Any]]
     second: Callable[[Holder], Party[Any]]

@@ -63,7 +63,7 @@ class Context:
 
 
 class Ledger:
-    """What one party has used already; it outlives every protocol of a study at that party."""
+    """The record of one party's used material, kept for the whole study."""
 
     def __init__(self, spent: Iterable[bytes] = ()) -> None:
         """Go on from what was `spent` before a restart."""
@@ -71,7 +71,7 @@ class Ledger:
 
     @property
     def spent(self) -> frozenset[bytes]:
-        """What must be kept for a restart."""
+        """The part that must be kept for a restart."""
         return frozenset(self._spent)
 
     def spend(self, context: Context, purpose: str) -> None:

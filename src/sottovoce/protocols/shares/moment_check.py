@@ -1,4 +1,4 @@
-"""Before a sealed solve: one opened bit, whether the moments weigh no more than their rows can.
+"""The check before a sealed solve: one opened bit says that no moments outweigh their rows.
 
     dealer        first (C)                                second (E)
       |   truncation.py: b, brought down to some 30 bits
@@ -59,7 +59,7 @@ class PlausibleMomentsBit(MaskedShare, frozen=True):
 
 @dataclass(frozen=True)
 class MomentBounds:
-    """How heavy the moments of so many rows can be, from public numbers alone."""
+    """The largest moments of so many rows, from public numbers alone."""
 
     shape: tuple[int, int]
     trace: int
@@ -129,7 +129,7 @@ def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[N
 
 
 def heavier_than_rows() -> MismatchError:
-    """What everybody hears of a sum that weighs too much."""
+    """The error for a sum that weighs too much."""
     return MismatchError(
         "moments: expected no more than the published rows can have, found more: a peer "
         "contributed numbers that are not those of its documents",

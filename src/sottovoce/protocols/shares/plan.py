@@ -1,4 +1,4 @@
-"""How long a sealed solve takes and which words it needs, from public numbers alone.
+"""The plan of a sealed solve: its steps and its words, from public numbers alone.
 
 The system (A + Γ)θ = b is solved by Chebyshev iteration between a public lower
 and upper end of the spectrum. In integers, with A at F fraction bits, d at X,

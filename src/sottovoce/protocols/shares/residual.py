@@ -1,4 +1,4 @@
-"""The last word of a sealed solve: one opened bit, [‖b − Aθ‖ < tolerance].
+"""The last check of a sealed solve: one opened bit, [‖b − Aθ‖ < tolerance].
 
     dealer        first (C)                                second (E)
       |   truncation.py: the exact residual, brought down to about 20 bits

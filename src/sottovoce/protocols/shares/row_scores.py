@@ -100,7 +100,7 @@ class AskedRows(Message, frozen=True):
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How many rows of how many columns are asked about, for how many classes, in which ring."""
+    """The public numbers of a query: rows, columns, classes and the ring."""
 
     documents: int
     columns: int
@@ -256,7 +256,7 @@ def send_rows(
 ) -> Party[None]:
     """At the asker: every row under its masks, to both holders.
 
-    The second gets each part first: who has all rows at the first has them at the second, too.
+    The second gets each part first: if the first has all rows, so has the second.
     """
     if rows.shape != (plan.documents, plan.columns):
         raise MismatchError(

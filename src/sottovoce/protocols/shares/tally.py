@@ -1,4 +1,4 @@
-"""How many values of each group are not negative: every single comparison stays shared.
+"""The number of values in each group that are not negative: every comparison stays shared.
 
     dealer        coordinator (first)                      asker (second)
       |  seeds, comparison keys, a product of masks          |
@@ -13,8 +13,8 @@ thresholds). The asker alone knows which documents are of a class and which are 
 groups of ones and zeros say so, and a padded row is of neither. One dealt product adds the
 comparisons of every group up: both end with shares of (classes, 2, thresholds) counts.
 
-Who learns what: each holder sees uniform words, and nobody a comparison or a count; who adds
-the counts of several askers up opens their sum alone. The dealer receives nothing. Assuming
+Who learns what: each holder sees uniform words, and nobody sees a comparison or a count; the
+receiver of several askers' counts opens their sum alone. The dealer receives nothing. Assuming
 that it pools with neither holder.
 """
 
@@ -42,7 +42,7 @@ _PURPOSE = "tally"
 
 @dataclass(frozen=True)
 class TallyPlan:
-    """How many documents, classes and thresholds, and the ring in which scores are shared."""
+    """The numbers of documents, classes and thresholds, and the ring of the shared scores."""
 
     documents: int
     classes: int

@@ -77,7 +77,7 @@ class VerdictTold(Message, frozen=True):
 
 @dataclass(frozen=True)
 class VerdictPlan:
-    """How many documents, how many scores each (one: its sign decides), and how large they are.
+    """The numbers of documents and of scores each (one: its sign decides), and their size.
 
     The words of a comparison are as short as the bound allows: their bits are its cost.
     """

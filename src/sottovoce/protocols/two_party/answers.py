@@ -1,4 +1,4 @@
-"""What the key holder sent is what was agreed, or the key holder is named."""
+"""Checks of the key holder's answers; an error names the key holder."""
 
 from collections.abc import Sequence
 from typing import TypeVar

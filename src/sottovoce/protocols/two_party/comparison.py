@@ -1,4 +1,4 @@
-"""S.Sign: which of several encrypted numbers are negative, and only the evaluator learns it.
+"""S.Sign: the signs of encrypted numbers, which only the evaluator learns.
 
     evaluator                                                 key holder
     z = x + 2^ℓ, |x| < 2^ℓ: bit ℓ of z says x ≥ 0; draws ρ below 2^(ℓ+1+κ)
@@ -131,7 +131,7 @@ class SealedTests(Question[Zeros], frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SignPlan:
-    """What is public about comparisons of numbers below 2^bits in magnitude."""
+    """The public numbers of comparisons of numbers below 2^bits in magnitude."""
 
     bits: int
     masking: Masking

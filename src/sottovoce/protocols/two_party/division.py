@@ -4,8 +4,8 @@
     D = d·c, N = n·c with a public c that brings D around 1: no trip
     Goldschmidt's steps, one trip each (see `goldschmidt`): D goes to 1, N to n/d
 
-The divisors' range, 0 < lower ≤ d ≤ upper, is public. Nobody can see whether a divisor
-keeps to its range: who asks for a quotient vouches for it. A range that touches 0 is
+The divisors' range, 0 < lower ≤ d ≤ upper, is public. Nobody can see whether a divisor keeps to its
+range: the caller is responsible for it. A range that touches 0 is
 refused before anything is sent. The evaluator learns nothing; the key holder sees the
 length, the number of steps and noise within 2^−κ. Both follow the protocol and do not
 pool what they saw.
@@ -110,7 +110,7 @@ class DivPlan:
 
     @property
     def steps(self) -> int:
-        """How many trips it takes."""
+        """The number of trips."""
         return self.course.steps
 
     @property
@@ -123,7 +123,7 @@ class DivPlan:
         return self.course.slots(plaintext_bits, *self.start_scales)
 
     def error_bound(self, quotients: ArrayLike) -> NDArray[np.float64]:
-        """How far each of these quotients may be off."""
+        """The largest error of each of these quotients."""
         return self.course.error_bound(quotients)
 
 

@@ -137,7 +137,7 @@ class ExpPlan:
         )
 
     def error_bound(self, x: ArrayLike) -> NDArray[np.float64]:
-        """How far a result may be from exp(x − bound), for each of these x."""
+        """The largest error of exp(x − bound), for each of these x."""
         exponents = np.asarray(x, dtype=np.float64) - self.bound
         step = exponents / 2.0**self.squarings
         below = -np.expm1(-(exponents**2) / 2.0 ** (self.squarings + 1) / (1 + step))

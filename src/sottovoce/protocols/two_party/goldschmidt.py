@@ -98,7 +98,7 @@ class GoldschmidtSteps:
 
     @property
     def steps(self) -> int:
-        """How many trips it takes."""
+        """The number of trips."""
         return len(self.moves)
 
     @property
@@ -123,7 +123,7 @@ class GoldschmidtSteps:
         return cut.refined(self.fraction_bits + FACTOR_BITS)
 
     def error_bound(self, quotients: ArrayLike) -> NDArray[np.float64]:
-        """How far each of these quotients may be off."""
+        """The largest error of each of these quotients."""
         end = float(self.moves[-1].distance)
         drift = expm1(self.magnification * 2.0**-self.fraction_bits)
         lost = self.magnification * 2.0**-self.numerator_bits

@@ -1,4 +1,4 @@
-"""What is public about an inversion: how many steps and trips, on which scales, how exact."""
+"""The public numbers of an inversion: steps, trips, scales and exactness."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
