@@ -105,7 +105,7 @@ class ScoreSign(Message, frozen=True):
 
 @dataclass(frozen=True)
 class LocalTerms:
-    """What is public: which features each peer has (the paper's f_p), and the scales of numbers."""
+    """The public terms: the features of each peer (the paper's f_p), and the scales of numbers."""
 
     features: Mapping[str, tuple[int, ...]] = field(repr=False)
     row_scale: Scale
@@ -157,7 +157,7 @@ class LocalQuery:
 
 
 def ideal(terms: LocalTerms, query: LocalQuery, theta: Plain) -> int:
-    """What a trusted friend would say: the sign of α_p + Σ α_q."""
+    """The ideal: the sign of α_p + Σ α_q."""
     mine = list(terms.features[query.asker])
     rest = [place for name in terms.others(query.asker) for place in terms.features[name]]
     local = _wide(query.row) @ _wide(theta)[mine]

@@ -69,7 +69,7 @@ class SolverPlan:
 
     @property
     def features(self) -> int:
-        """How many features a rado has."""
+        """The number of features of a rado."""
         return len(self.penalties)
 
     @property

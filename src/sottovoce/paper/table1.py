@@ -156,7 +156,7 @@ class PrintedRow:
 
     @property
     def ratio(self) -> float | None:
-        """How many times longer it took than its plaintext twin, in the same run."""
+        """The time in units of its plaintext twin's, in the same run."""
         return self.seconds / self.sealed.twin_seconds if self.sealed else None
 
 

@@ -1,4 +1,4 @@
-"""What people should know of parties that deviate, or pool what they saw: said in one place.
+"""The facts about parties that deviate, or pool what they saw, in one place.
 
 SECURITY.md has the same table of pools and the same facts, and the study card prints them.
 docs/make_adversaries.py writes docs/adversaries.md from them and from docs/deviations.py. A test

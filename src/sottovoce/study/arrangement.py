@@ -1,4 +1,4 @@
-"""Who holds what of the data, and who works for whom: the arrangement of a study.
+"""The arrangement of a study: who holds which data, and who works for whom.
 
 Most studies have peers with documents of their own (partition `documents`). Peers may also
 hold different features of the same entities (partition `features`), let an intermediary build
@@ -21,14 +21,14 @@ MOST_BLOCKS = 4096
 
 
 class Partition(StrEnum):
-    """How the data lie: each peer has its own `documents`, or its own `features` of the same."""
+    """The partition of the data: each peer has its own `documents`, or its own `features`."""
 
     DOCUMENTS = "documents"
     FEATURES = "features"
 
 
 class Remote(StrEnum):
-    """What stands for the features of others in a query of partition `features`.
+    """The substitute for the features of others in a query of partition `features`.
 
     `full`: the other peers add their part, and learn which entity is asked about; `zero`:
     nothing; `normalised`: the mean edge vector of the other peers, the paper's common extra
@@ -41,7 +41,7 @@ class Remote(StrEnum):
 
 
 class Weights(StrEnum):
-    """Which weights a peer is sent: the `whole` model, or those of the features that it lists.
+    """The weights that a peer is sent: the `whole` model, or those of the features that it lists.
 
     The paper's f_p is that list: it tells the coordinator which words a peer's documents have.
     """
@@ -108,7 +108,7 @@ class Arrangement:
         return self.own[0].peer
 
     def answering_to(self, asker: str) -> tuple[str, ...]:
-        """Who adds a remote part for this asker, in the order of the plan."""
+        """The peers that add a remote part for this asker, in the order of the plan."""
         peers = tuple(holding.peer for holding in self.own)
         chosen = self.answering or peers
         return tuple(peer for peer in peers if peer in chosen and peer != asker)
@@ -119,7 +119,7 @@ class Arrangement:
         return (*self.shared, *own)
 
     def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[SettingFault]:
-        """What could be wrong with it."""
+        """The faults of an arrangement."""
         if not self.by_features:
             stray = bool(self.shared or self.own or self.answering)
             found_partition = f"found {self.partition}"
@@ -204,7 +204,7 @@ class Arrangement:
         )
 
     def blocks(self, columns: Sequence[Column], labels: Labels) -> int:
-        """How many blocks there are: every value of every shared column with every class."""
+        """The number of blocks: every value of every shared column with every class."""
         values = [column.width for column in self.shared_columns(columns)]
         count = prod(values) * len(labels.names)
         if count > MOST_BLOCKS:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """What a study does, in this order; each is a session of its own."""
+    """The stages of a study, in this order; each is a session of its own."""
 
     AGREEMENT = "agreement"
     DICTIONARY = "dictionary"

@@ -46,7 +46,7 @@ _KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_widt
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the rules may look at; without a number of `documents` there may be many."""
+    """The facts that the rules may use; without a number of `documents` there may be many."""
 
     classes: int
     level: Level = Level.DOCUMENT

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Engine(StrEnum):
-    """How the sealed solve is done: among the sites themselves, with helpers, or on ciphertexts."""
+    """The engine of the sealed solve: among the sites, with helpers, or on ciphertexts."""
 
     AUTO = "auto"
     QUORUM = "quorum"
@@ -13,7 +13,7 @@ class Engine(StrEnum):
 
 
 class DictionaryKind(StrEnum):
-    """Where the features come from: all peers' counts, a public word list, or hashing alone."""
+    """The source of the features: all peers' counts, a public word list, or hashing alone."""
 
     JOINT = "joint"
     GIVEN = "given"
@@ -21,7 +21,7 @@ class DictionaryKind(StrEnum):
 
 
 class Rare(StrEnum):
-    """What becomes of a class with too few documents: a `stop`, or the study does without it."""
+    """The treatment of a class with too few documents: a `stop`, or the study goes without it."""
 
     STOP = "stop"
     LEAVE_OUT = "leave out"
@@ -29,14 +29,14 @@ class Rare(StrEnum):
 
 
 class Contribution(StrEnum):
-    """What a peer's moments are of: all its rados at once, `exact`, or a sample of n `rados`."""
+    """The basis of a peer's moments: all its rados at once, `exact`, or a sample of n `rados`."""
 
     EXACT = "exact"
     RADOS = "rados"
 
 
 class Learner(StrEnum):
-    """How θ is learnt: in `closed-form` from moments, or by gradient descent on encrypted rados.
+    """The learner of θ: `closed-form` from moments, or gradient descent on encrypted rados.
 
     `rado-descent` minimises the paper's exponential rado loss, in steps of a public number.
     """
@@ -46,7 +46,7 @@ class Learner(StrEnum):
 
 
 class Addition(StrEnum):
-    """How peers add ciphertexts up unseen: under masks between pairs, or around rings.
+    """The way in which peers add ciphertexts: under masks between pairs, or around rings.
 
     Masks survive peers that leave. A `ring` is the paper's sum, and needs everybody: who leaves it
     ends the study.
@@ -57,7 +57,7 @@ class Addition(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a label is found: `fss` with a dealer and never else, `dgk` without one.
+    """The way to a label: `fss` with a dealer and never else, `dgk` without one.
 
     `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so. In engine
     `quorum` the members compare by themselves, unless `fss` lets one of them deal.
@@ -69,7 +69,7 @@ class Verdict(StrEnum):
 
 
 class LabelsOn(StrEnum):
-    """What labels are found on: `shares` of the model, or a `paillier` ciphertext of it.
+    """The form of the model behind labels: `shares`, or a `paillier` ciphertext.
 
     Shares stay with coordinator and evaluator; every peer holds the ciphertext. `auto` takes
     shares where engine and arrangement allow it.
@@ -81,7 +81,7 @@ class LabelsOn(StrEnum):
 
 
 class Centre(StrEnum):
-    """Where rows of text are measured from: the rounded joint `mean`, or what `idf` tells of it."""
+    """The origin of rows of text: the rounded joint `mean`, or its estimate by `idf`."""
 
     MEAN = "mean"
     IDF = "idf"

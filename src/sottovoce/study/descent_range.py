@@ -1,4 +1,4 @@
-"""What learner `rado-descent` is for: everything else in a plan is refused by name."""
+"""The limits of learner `rado-descent`: any other setting of a plan is refused by name."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -16,7 +16,7 @@ MOST_DESCENT_CLASSES = 8
 
 
 class DescentSettings(Protocol):
-    """What of a plan the learner looks at."""
+    """The settings of a plan that the learner uses."""
 
     @property
     def labels(self) -> Labels:
@@ -24,19 +24,19 @@ class DescentSettings(Protocol):
 
     @property
     def engine(self) -> Engine:
-        """How the sealed work is done."""
+        """The engine."""
 
     @property
     def contribution(self) -> Contribution:
-        """What peers bring."""
+        """The basis of the moments."""
 
     @property
     def rados(self) -> int:
-        """How many rados."""
+        """The number of rados."""
 
     @property
     def arrangement(self) -> Arrangement:
-        """Who holds what."""
+        """The arrangement."""
 
     @property
     def distrusted(self) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ class DescentSettings(Protocol):
 
     @property
     def width(self) -> int:
-        """How many columns a row has at most."""
+        """The largest number of columns of a row."""
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -52,7 +52,7 @@ class DescentSettings(Protocol):
 
 
 def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
-    """What of a plan with learner rado-descent it cannot do."""
+    """The settings that learner rado-descent cannot serve."""
     closed = "learner='closed-form'"
     partition, distrusted = plan.arrangement.partition, len(plan.distrusted)
     for setting, fits, wanted, found, hint in (

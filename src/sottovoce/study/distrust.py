@@ -1,4 +1,4 @@
-"""Which columns of a row are distrusted, by their names: they get a penalty of their own."""
+"""The distrusted columns of a row, by their names: they get a penalty of their own."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from sottovoce.text.columns import Column
 def distrusted_places(
     names: Sequence[str], *, words: Sequence[str], beside: int = 0, columns: Sequence[Column] = ()
 ) -> tuple[int, ...]:
-    """Where words of a given dictionary and further columns stand in a row.
+    """The positions of given words and further columns in a row.
 
     `beside` is how many columns of other blocks stand between the two. A column of categories
     is all its values: a block of the paper's Γ.

@@ -1,4 +1,4 @@
-"""What a study in memory may be given, and the record of what was said in it."""
+"""The settings of a study in memory, and the record of its conversations."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ AFTER_TRAINING = "queries and evaluations"
 
 @dataclass
 class Record:
-    """What was said so far: every party's view and the traffic, over all conversations."""
+    """The record so far: every party's view and the traffic, over all conversations."""
 
     views: dict[str, View] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a study in memory may be given besides: a key made before, policies, a meddler."""
+    """The settings of a study in memory: an existing key, policies, a meddler."""
 
     key: SecretKey | None = None
     policies: Mapping[str, Policy] | None = None

@@ -16,7 +16,7 @@ from sottovoce.text.passes import Examples, PartReader
 
 @dataclass(frozen=True)
 class RowWeights:
-    """What a row counts by its class; all alike where there are no weights."""
+    """The weight of a row by its class; 1 for every row without weights."""
 
     of_class: tuple[float, ...] | None = field(repr=False)
     binary: bool

@@ -1,4 +1,4 @@
-"""What a party brings to every conversation of a study: who it is, and what it did already."""
+"""The context of a party in every conversation of a study: its identity and its record."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ class PartyContext:
         )
 
     def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word
-        """What one-time material of this attempt among these peers is bound to."""
+        """The context to which one-time material of this attempt is bound."""
         return self.study.context(peers, round=round, attempt=self.attempt.number)
 
     @property

@@ -184,30 +184,30 @@ class StudyPlan:
 
     @property
     def count_plan(self) -> CountPlan:
-        """What every peer counts for a joint dictionary."""
+        """The counting of every peer for a joint dictionary."""
         held_back = Suppression(self.min_documents, self.small_cells)
         return CountPlan(self.labelled, self.reading, held_back, bits=self.bucket_bits)
 
     @property
     def selection(self) -> Selection:
-        """How the coordinator chooses from the counts."""
+        """The coordinator's selection from the counts."""
         return Selection(self.features, self.feature_min_peers, self.select)
 
     @property
     def split(self) -> Split:
-        """Which documents a peer holds out for evaluation."""
+        """The split into training and held-out documents."""
         return Split(self.held_out, self.name)
 
     @property
     def blocks(self) -> int:
-        """How many blocks peers add up in partition `features`; 0 in partition `documents`."""
+        """The number of blocks in partition `features`; 0 in partition `documents`."""
         if not self.arrangement.by_features:
             return 0
         return self.arrangement.blocks(self.columns, self.labels)
 
     @property
     def width(self) -> int:
-        """How many columns a row has at most: words, other blocks, further columns, the bias."""
+        """The most columns of a row: words, other blocks, further columns, the bias."""
         further = sum(column.width for column in self.columns)
         return self.features + self.beside.width + further + 1
 
@@ -228,7 +228,7 @@ class StudyPlan:
 
     @property
     def budget(self) -> int:
-        """How many rows each peer may have labelled, whatever it asks for."""
+        """The number of rows that each peer may have labelled."""
         if self.query_budget is None:
             penalties = len(self.alphas)
             return default_budget(self.asked_features, level=self.level, penalties=penalties)
@@ -236,7 +236,7 @@ class StudyPlan:
 
     @property
     def asked_features(self) -> int:
-        """How many weights a score has beside the bias."""
+        """The number of weights of a score beside the bias."""
         return self.width - 1
 
     @property
@@ -283,7 +283,7 @@ class StudyPlan:
         yield "alpha", numbers(self.alpha, "alpha") if several else number(self.alpha, "alpha")
 
     def _faults(self) -> Iterator[SettingFault]:
-        """What could be wrong."""
+        """The faults of a plan."""
         yield SettingFault(
             not self.name.strip(), "name", "expected a name for the study, found an empty one"
         )

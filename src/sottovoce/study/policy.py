@@ -1,4 +1,4 @@
-"""What a peer's owner consented to: whatever a study asks beyond it is refused by name."""
+"""The consent of a peer's owner: a study that asks for more is refused by name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

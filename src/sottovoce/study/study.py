@@ -154,7 +154,7 @@ class Study:
                 )
 
     def _check_quorum(self) -> None:
-        """What engine quorum cannot do, and who its members are."""
+        """The faults of a study in engine quorum: unsupported settings, and wrong members."""
         plan, name = self.plan, self.plan.name
         if self.engine is not Engine.QUORUM:
             if plan.threshold or self.roster.members:
@@ -219,7 +219,7 @@ class Study:
 
     @cached_property
     def quorum(self) -> Quorum:
-        """Who computes in engine quorum, how many of them may pool, and who opens."""
+        """The quorum of the study: its members, how many may pool, and the opener."""
         members = self.roster.members
         threshold = self.plan.threshold or max(1, largest_minority(len(members)))
         return Quorum.of(members, threshold=threshold, opener=self.roster.coordinator)
@@ -294,7 +294,7 @@ class Study:
             )
 
     def _row_dealer(self, asker: str) -> str | None:
-        """Who deals for an asker's rows: the dealer, unless it is the asker's organisation."""
+        """The dealer for an asker's rows, unless it is the asker's organisation."""
         roster, dealer = self.roster, self.roster.dealer
         if dealer is None or roster.organisation(dealer) == roster.organisation(asker):
             return None
@@ -305,7 +305,7 @@ class Study:
         return self._row_dealer(asker) if self.on_shares else self.roster.query_dealer(asker)
 
     def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
-        """Who talks in a query whose labels are found like this."""
+        """The seats of a query with this verdict."""
         roster = self.roster
         if self.engine is Engine.QUORUM:
             return (roster.coordinator, asker, *roster.members)
@@ -315,12 +315,12 @@ class Study:
         return (roster.coordinator, asker, *holder, *dealt, *self.answering_seats(asker))
 
     def answering_seats(self, asker: str) -> tuple[str, ...]:
-        """Who looks up the entities of an asker's query, where the plan says so."""
+        """The seats that look up the entities of an asker's query, if the plan has any."""
         peers = self.plan.arrangement.answerers
         return tuple(answerer_of(peer) for peer in peers if peer != asker)
 
     def evaluation_helpers(self, peers: Collection[str]) -> tuple[str, ...]:
-        """Who helps to add up what these peers count: the evaluator, or their members."""
+        """The seats that help to add up these peers' counts: the evaluator, or their members."""
         if self.engine is Engine.QUORUM:
             return self.quorum_of(peers).members
         return (self.roster.evaluator,)
@@ -382,7 +382,7 @@ class Study:
 
     @property
     def engine(self) -> Engine:
-        """What `auto` stands for: quorum without helpers, shares where somebody deals."""
+        """The engine behind `auto`: quorum without helpers, shares with a dealer."""
         if self.plan.engine is not Engine.AUTO:
             return self.plan.engine
         if self.plan.descends or self.plan.addition is Addition.RING:
@@ -405,7 +405,7 @@ class Study:
 
     @property
     def trio(self) -> Trio:
-        """Who holds the two shares of the sealed solve, and who deals for them."""
+        """The holders of the two shares of the sealed solve, and their dealer."""
         if self.roster.dealer is None:
             raise InputError(
                 f"study {self.plan.name!r}: engine shares needs a dealer, found none",
@@ -436,7 +436,7 @@ class Study:
         return max(self.plan.min_peers, FEWEST_IN_RINGS) if rings else self.plan.min_peers
 
     def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
-        """What one-time material of a round among these peers is bound to."""
+        """The context to which one-time material of a round among these peers is bound."""
         return Context.among(self.digest.hex(), peers, round=round, attempt=attempt)
 
     def session(self, *parts: str) -> bytes:
@@ -444,7 +444,7 @@ class Study:
         return digest("roles/session/v1", self.digest, *(part.encode() for part in parts))
 
     def codec(self, key: PublicKey | None = None) -> Codec:
-        """How this study's messages travel; ciphertexts under its key, once there is one."""
+        """The codec of this study's messages; ciphertexts under its key, once there is one."""
         hooks = () if key is None else ciphertexts_under(key)
         return Codec(hooks, limit=largest_message(self.plan))
 

@@ -73,7 +73,7 @@ class Totals:
 def published(
     study: Study, rows: int, by_class: NDArray[np.int64], peers: tuple[str, ...]
 ) -> Totals:
-    """What the coordinator publishes; a class with too few rows is left out, or a stop."""
+    """The published totals; a class with too few rows is left out, or stops the study."""
     holders = 1 if study.plan.arrangement.by_features else len(peers)
     fewest = study.plan.min_documents * holders
     tolerant = study.plan.rare is not Rare.STOP and np.count_nonzero(by_class >= fewest) > 1

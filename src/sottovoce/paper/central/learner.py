@@ -69,7 +69,7 @@ class CentralParticipant:
 
 
 def ideal(terms: CentralTerms, moments: Mapping[str, Moments]) -> Floats:
-    """What a trusted friend would compute: (ΣA + Γ)⁻¹Σb."""
+    """The ideal: (ΣA + Γ)⁻¹Σb."""
     second = np.sum([own.second for own in moments.values()], axis=0)
     products = np.sum([own.products for own in moments.values()], axis=0)
     return plain_solve(second, products, penalty=np.array(terms.penalties))[:, 0]

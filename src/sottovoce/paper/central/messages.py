@@ -1,4 +1,4 @@
-"""What the parties of a central learner say beside blind sums and questions."""
+"""The messages of a central learner beside blind sums and questions."""
 
 from typing import ClassVar
 

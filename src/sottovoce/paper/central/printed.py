@@ -111,7 +111,7 @@ PeerRados = Plain | SignedDocuments
 
 
 def ideal(terms: PrintedTerms, rados: Mapping[str, PeerRados]) -> Floats:
-    """What a trusted friend would compute: (A + Γ)⁻¹ b of everybody's rados."""
+    """The ideal: (A + Γ)⁻¹ b of everybody's rados."""
     plain = (own.rados() if isinstance(own, SignedDocuments) else own for own in rados.values())
     rows = np.concatenate([own.floats() for own in plain])
     mean = rows.mean(axis=0)

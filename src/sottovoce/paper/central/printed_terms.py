@@ -1,4 +1,4 @@
-"""What is public about the printed learner: who, how many rados on which scale, Γ, a ceiling."""
+"""The public terms of the printed learner: the parties, the rados and their scale, Γ, a ceiling."""
 
 from dataclasses import dataclass, field
 from math import ceil, inf, log2
@@ -51,7 +51,7 @@ class PrintedTerms:
 
     @property
     def features(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self.penalties)
 
     @property

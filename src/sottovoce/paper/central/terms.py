@@ -1,4 +1,4 @@
-"""What is public about a central learner before and after its totals are known."""
+"""The public terms of a central learner, before and after its totals are known."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -109,7 +109,7 @@ class CentralTerms:
 
     @property
     def features(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self.penalties)
 
     def round(self, name: str, peers: tuple[str, ...]) -> Round:

@@ -1,4 +1,4 @@
-"""How peers hand encrypted rados to the evaluator: by rado, and by feature.
+"""The upload of encrypted rados to the evaluator: by rado, and by feature.
 
     peer p                                                evaluator
     its rados, written in fixed point

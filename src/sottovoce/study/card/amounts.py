@@ -1,4 +1,4 @@
-"""How much leaves a peer, and how much passes through the seats that help, in bytes."""
+"""The bytes that leave a peer, and that pass through the seats that help."""
 
 from collections.abc import Iterator
 

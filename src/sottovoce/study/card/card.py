@@ -22,7 +22,7 @@ from sottovoce.study.study import Study, grouped, settings_digest
 
 @dataclass(frozen=True)
 class StudyCard:
-    """What everybody reads before it consents.
+    """The card that everybody reads before consenting.
 
     `words` are the fingerprint for the phone, and the card is `keyed` once everybody's keys are
     known; `waits` says what is waited for and how long; `also` are modules with messages beyond
@@ -39,12 +39,12 @@ class StudyCard:
 
     @property
     def fingerprint(self) -> str:
-        """What consent signs: the hash of plan and roster, in groups for reading aloud."""
+        """The hash of plan and roster that consent signs, in groups for reading aloud."""
         return grouped(self.study.digest)
 
     @property
     def code(self) -> str:
-        """What stands for the plan alone, before everybody's keys are known and after."""
+        """The fingerprint of the plan alone, the same before and after all keys are known."""
         return grouped(settings_digest(tuple(self.study.plan.settings()))[:12])
 
     @property

@@ -1,4 +1,4 @@
-"""What a card states about a study, as data: who must not pool, what leaves, what stays how long.
+"""The facts of a study card, as data: who must not pool, what leaves, what stays and how long.
 
 An engine or an arrangement adds its facts here, and every page that is shown to people says them.
 """
@@ -63,7 +63,7 @@ class Holders:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What an engine does with contributions, in plain words, and who holds parts of the sum."""
+    """An engine on the card: what it does with contributions, and who holds parts of the sum."""
 
     hides: str
     holders: Callable[[Study], Holders]
@@ -128,7 +128,7 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
 
 
 def holders_of(study: Study) -> Holders:
-    """Who holds parts of the joint numbers."""
+    """The holders of parts of the joint numbers."""
     return ENGINES[study.engine].holders(study)
 
 

@@ -1,4 +1,4 @@
-"""What leaves an organisation, to whom and how much, for people who do not know the protocols."""
+"""The data that leave an organisation: to whom and how much, without protocol terms."""
 
 from dataclasses import dataclass
 

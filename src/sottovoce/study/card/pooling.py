@@ -1,4 +1,4 @@
-"""What must hold, and what pooling would give whom."""
+"""The assumptions of a study, and what pooling would give to whom."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from sottovoce.wire.printable import markdown
 
 
 def _pool_lines(study: Study) -> Iterator[str]:
-    """What who would get by pooling, as SECURITY.md says it."""
+    """The gain of each pool, as in SECURITY.md."""
     for pool in POOLS:
         if pool.applies(study):
             yield f"- If they pool, {pool.who}: {pool.gets}."
@@ -45,7 +45,7 @@ def pooling_section(study: Study) -> Iterator[str]:
 
 
 def _quorum_lines(study: Study) -> Iterator[str]:
-    """Who may pool, who may not, and what is not covered."""
+    """The section on pooling: who may pool, who may not, and what is not covered."""
     quorum = study.quorum
     t, n = quorum.threshold, len(quorum.members)
     names = ", ".join(markdown(study.roster.organisation(member)) for member in quorum.members)

@@ -16,7 +16,7 @@ from sottovoce.study.study import Study
 
 
 def verdict_lines(study: Study) -> Iterator[str]:
-    """Which verdict holds, and what falls back to what."""
+    """The verdict of the plan, and its fallback."""
     plan = study.plan
     if plan.release.opens is not Opens.LABELS:
         return
@@ -51,7 +51,7 @@ def verdict_lines(study: Study) -> Iterator[str]:
 
 
 def _quorum_lines(study: Study) -> Iterator[str]:
-    """How the members find labels, and what is weaker where one of them deals."""
+    """The members' way to labels, and its weakness if one of them deals."""
     threshold = study.quorum.threshold
     if not study.fast_labels:
         yield (
@@ -79,7 +79,7 @@ def _quorum_lines(study: Study) -> Iterator[str]:
 
 
 def labels_lines(study: Study) -> Iterator[str]:
-    """What labels are found on, with bytes, trips and whom that trusts."""
+    """The scoring of the plan, with bytes, trips and the parties that it trusts."""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
         return
     if study.engine is Engine.QUORUM:
@@ -106,7 +106,7 @@ def labels_lines(study: Study) -> Iterator[str]:
 
 
 def query_amount(study: Study) -> str:
-    """How much a query sends, in a sentence."""
+    """The bytes of a query, in a sentence."""
     if study.plan.release.opens is Opens.WEIGHTS:
         return "Queries are answered at home."
     if study.engine is Engine.QUORUM:
@@ -127,13 +127,13 @@ def query_amount(study: Study) -> str:
 
 
 def _verdict_trips(study: Study) -> int:
-    """How often the two holders of scores wait for each other until there is a label."""
+    """The trips between the two holders of scores until there is a label."""
     classes = study.plan.labels.width if study.plan.labels.exclusive else 1
     return 1 if classes == 1 else 2 * (classes - 1).bit_length()
 
 
 def _quorum_trips(study: Study) -> int:
-    """How often somebody waits for another one, from the request to the labels."""
+    """The trips from the request to the labels."""
     labels = study.plan.labels
     if study.fast_labels:
         return 7 + _verdict_trips(study)
@@ -147,7 +147,7 @@ def _quorum_trips(study: Study) -> int:
 
 
 def budget_lines(plan: StudyPlan) -> Iterator[str]:
-    """How many labels a peer may ask for, and whether that keeps the model from it."""
+    """The number of labels that a peer may ask for, and whether that protects the model."""
     known, given = (
         each * plan.asked_features for each in (QUERIES_PER_FEATURE, KNOWN_QUERIES_PER_FEATURE)
     )

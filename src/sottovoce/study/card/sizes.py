@@ -1,4 +1,4 @@
-"""How many bytes a peer sends in each stage of a study, from public numbers alone.
+"""The bytes that a peer sends in each stage of a study, from public numbers alone.
 
 What goes to the evaluator or to another peer travels in boxes that are padded (relay.py); the
 sizes are those of the boxes.
@@ -82,7 +82,7 @@ class Size:
 
 
 def peer_sizes(study: Study) -> tuple[Size, ...]:
-    """What one peer sends until it has the model."""
+    """The bytes that one peer sends until it has the model."""
     if study.engine is Engine.QUORUM:
         rows = (*_agreement(study), *_key_boxes(study), *_shared(study))
         return tuple(row for row in rows if row.times)

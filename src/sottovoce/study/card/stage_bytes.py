@@ -1,4 +1,4 @@
-"""How many bytes a seat moves in a stage, as the card says: for bars and the time left."""
+"""The bytes that a seat moves in a stage, for progress bars and the time left."""
 
 from collections import Counter
 from collections.abc import Mapping

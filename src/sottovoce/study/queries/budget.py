@@ -1,4 +1,4 @@
-"""How many labels a peer may still ask for: the coordinator counts, and tells the peer.
+"""The budget of labels: the coordinator counts a peer's labels, and tells it how many are left.
 
 One budget holds for whatever tells labels: queries, evaluations, and every penalty that is tried.
 It counts rows (documents, sentences or tokens, as the plan's level says), padded to whole
@@ -79,7 +79,7 @@ class QueryBook:
     _untold: dict[str, QueryRequest] = field(default_factory=dict, init=False, repr=False)
 
     def left(self, asker: str) -> int:
-        """How many labels this peer may still ask for."""
+        """The number of labels that this peer may still ask for."""
         return self.budget - self.spent[asker]
 
     def grant(self, asker: str, request: QueryRequest) -> bool:

@@ -1,4 +1,4 @@
-"""What a score means: the share of rows of a class among those with such a score, in eight bins.
+"""Calibration: the share of a class among the rows with a similar score, in eight bins.
 
 The bins are made of the points that a joint ROC shows (`roc.py`), so they tell nothing that it
 does not. Neighbours are joined until there are at most eight and the share rises from each bin

@@ -1,4 +1,4 @@
-"""How good the joint model is, over all peers' held-out documents, from sums alone.
+"""The joint evaluation of the model over all peers' held-out documents, from sums alone.
 
     peers (each has asked for the labels of its own held-out documents)
       │   engine quorum: rows for the ROC, in shares to the members (quorum_roc.py)

@@ -1,4 +1,4 @@
-"""Which words carried a label: copies of a document, each without one word, asked beside it.
+"""The words that decided a label: copies of a document, each without one word, are asked beside it.
 
 A query is padded to whole ciphertexts, and every place in them is charged, also an empty one.
 Copies take these places: nothing more is sent, counted or learnt by anybody else than without

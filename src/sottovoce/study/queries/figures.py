@@ -1,4 +1,4 @@
-"""What an evaluation shows: tables without small cells, and figures that follow from them alone."""
+"""The results of an evaluation: tables without small cells, and figures that follow from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, repr=False)
 class Tested:
-    """What a site's own held-out documents gave: its table, and its share of the ROC's counts.
+    """A site's own evaluation: its table, and its share of the ROC's counts.
 
     Without the coordinator's share the `counted` words say nothing, unless scores are released.
     In engine quorum the members count instead, from the rows that are `held_out`.
@@ -175,11 +175,11 @@ class Evaluation:
         return Shown(roc_html(self, "ROC"), "\n".join(areas) or "no ROC may be shown")
 
     def plot_reliability(self) -> Shown:
-        """How often a class is right by the bin of its score, as a picture for a notebook."""
+        """The share of right answers by the bin of the score, as a picture for a notebook."""
         return Shown(reliability_html(self, "Reliability"), reliability_text(self))
 
     def plot_confusion(self) -> Shown:
-        """Which class was taken for which, as a picture for a notebook."""
+        """The confusion table, as a picture for a notebook."""
         return Shown(confusion_html(self, "Confusion"), str(self.counts))
 
     def report(self) -> Shown:

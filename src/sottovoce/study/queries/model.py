@@ -1,4 +1,4 @@
-"""What stays at the end of a study: at a peer how it asks for labels, at the holders the model.
+"""The records after a study: at a peer how it asks for labels, at the holders the model.
 
 Where labels are found on ciphertexts, every peer holds the encrypted model. Where they are found on
 shares, no peer holds anything of it: coordinator and evaluator keep a share each.

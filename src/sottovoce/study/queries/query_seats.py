@@ -1,4 +1,4 @@
-"""Who talks in a query, and what its one-time material is bound to."""
+"""The parties of a query, and the context to which its one-time material is bound."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

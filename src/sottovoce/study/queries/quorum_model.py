@@ -1,4 +1,4 @@
-"""What stays of a study in engine `quorum`: each member's share of the model, public numbers."""
+"""The records after a study in engine `quorum`: each member's share, and public numbers."""
 
 from dataclasses import dataclass, field
 

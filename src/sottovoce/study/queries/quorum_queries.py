@@ -78,7 +78,7 @@ _ASKED = "study/asked of members/v1"
 
 
 class MembersNeeded(Message, frozen=True):
-    """Which members answer a query, whose it is, and for how many documents."""
+    """A query among members: who answers, who asks, and for how many documents."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the members that answer a query, and its asker",

@@ -1,4 +1,4 @@
-"""Which penalty of a public list is best, by joint totals over held-back documents.
+"""The choice of a penalty from a public list, by joint totals over held-back documents.
 
     peers                                coordinator C            dealer of each, evaluator E
       │   for every penalty: labels of its held-back documents (classification.py)      │

@@ -17,7 +17,7 @@ from sottovoce.text.labels import Classes
 
 @dataclass(frozen=True)
 class PenaltyTrial:
-    """What a peer asks about, and what it answers others with in partition `features`."""
+    """A peer's held-back documents, and its answers to others in partition `features`."""
 
     party: PartyContext
     rows: sparse.csr_array = field(repr=False)

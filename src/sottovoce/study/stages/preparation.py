@@ -249,7 +249,7 @@ def claims_of(study: Study) -> int:
 
 
 def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
-    """What was published, for who computes without a dictionary."""
+    """The published numbers, for a party that computes without a dictionary."""
     weights = yield from receive(study.roster.coordinator, PublishedWeights)
     if weights.peers != peers:
         raise ViolationError(
@@ -418,7 +418,7 @@ def _halves_of(study: Study, words: wire.Words, totals: Totals) -> tuple[int, ..
 
 
 def space_of(study: Study, dictionary: Dictionary) -> FeatureSpace:
-    """How rows are made with this dictionary."""
+    """The feature space of this dictionary."""
     plan = study.plan
     return FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns, plan.beside)
 

@@ -1,4 +1,4 @@
-"""Which penalty of a public list is best, in engine `quorum`: by joint totals, on shared models.
+"""The choice of a penalty in engine `quorum`: by joint totals, on shared models.
 
     every peer in turn asks about its held-back documents, for every penalty (quorum_queries.py)
     how many labels were right, for every penalty, in a sum over all peers (evaluation.py)

@@ -1,4 +1,4 @@
-"""How the numbers of learner `rado-descent` are written, from what is public about a study.
+"""The encoding of the numbers of learner `rado-descent`, from the public facts of a study.
 
 The j-th rado of the study is the sum of every peer's own j-th rado: a signature of the union of
 all documents is one of each peer's documents side by side. So rados add up under masks as moments

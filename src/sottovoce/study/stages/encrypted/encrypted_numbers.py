@@ -1,4 +1,4 @@
-"""How the numbers of engine paillier are written, from what is public about a study."""
+"""The encoding of the numbers of engine paillier, from the public facts of a study."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
