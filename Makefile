@@ -11,11 +11,13 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # What failed in the crowd runs once more, alone; what fails there, too, fails. A test that needs this
 # is shown as failed above and wants mending: it depends on how busy the machine is.
 AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+PYTHONS ?= python3.11 python3.12 python3.13
+QUICK := tests/numbers tests/wire tests/paillier tests/rados tests/text
 # Tests start a hundred processes, which would each compile the package for themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint bench soak browser postgres docs clean
+.PHONY: help setup demo test versions coverage lint bench soak browser postgres docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
@@ -53,6 +55,17 @@ lint: setup  ## ruff, mypy --strict, the layer map
 test: export OPENBLAS_NUM_THREADS = 1
 test: lint  ## lint, then every test but the long ones
 	$(PYTEST) || $(AGAIN)
+
+# The wheel in an empty environment of each, then a part of the tests that takes a minute.
+versions: setup  ## the wheel alone, and quick tests, with each of PYTHONS that is here
+	$(BIN)/python -m pytest -m soak tests/deploy/test_release.py -k empty_environment
+	@for python in $(PYTHONS); do \
+	  $$python -c '' 2>/dev/null || { echo "$$python is not on this machine"; continue; }; \
+	  place=build/versions/$$(basename $$python); \
+	  echo "installing into $$place, without a word"; \
+	  $$python -m venv $$place && $$place/bin/python -m pip install --quiet --editable '.[dev]' && \
+	  $$place/bin/python -m pytest --quiet -p no:cacheprovider $(QUICK) || exit 1; \
+	done
 
 # Apart from `test`, because watching every branch doubles the time that the tests take.
 coverage: export OPENBLAS_NUM_THREADS = 1

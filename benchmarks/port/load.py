@@ -24,10 +24,13 @@ from benchmarks.port.timed_seats import SESSION, SMALL, Pair, answer_to, line_to
 from sottovoce.cli.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
+from sottovoce.transport import CoordinatorLine
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.signing import body_digest
 
 _PARTNER = "aiohttp echo"
+_SENT_AT_ONCE = 2**30
+"""Bytes of contributions that the crowd holds: its peers share the memory of one machine."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class Load:
     def size(self) -> int:
         """Bytes of one contribution: half a second moment, 8 bytes a number."""
         return self.features * (self.features + 1) // 2 * 8
+
+    @property
+    def at_once(self) -> int:
+        """How many contributions this machine sends at a time: as many as fit its memory."""
+        return max(1, _SENT_AT_ONCE // self.size)
 
     @property
     def letters(self) -> int:
@@ -191,28 +199,41 @@ async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, Non
 
 
 async def _crowd(coordinator: CoordinatorProcess, load: Load) -> None:
-    """Everybody at once."""
-    common = os.urandom(load.size)
-    bodies = {f"peer {index:03}": index.to_bytes(4) + common[4:] for index in range(load.peers)}
-    await asyncio.gather(*(_peer(coordinator, name, body) for name, body in bodies.items()))
+    """Everybody at once; contributions in waves that fit into the memory of this machine."""
+    common, waves = os.urandom(load.size), asyncio.Semaphore(load.at_once)
+    digests: dict[str, str] = {}
+
+    async def contribute(index: int) -> None:
+        name = f"peer {index:03}"
+        async with line_to(coordinator.port, coordinator.fingerprint, name) as line:
+            after = await _join(line, name)
+            async with waves:
+                body = index.to_bytes(4) + common[4:]
+                digests[name] = body_digest(body).hex()
+                after = await _answered(line, CONTRIBUTION, body, after)
+            await line.acknowledge(after)
+
+    await asyncio.gather(*map(contribute, range(load.peers)))
     received = (await coordinator.report())["received"]
-    for name, body in bodies.items():
-        if received.get(name) != body_digest(body).hex():
+    for name, expected in digests.items():
+        if received.get(name) != expected:
             raise ViolationError(f"{name!r}: its contribution was lost", party=COORDINATOR)
 
 
-async def _peer(coordinator: CoordinatorProcess, name: str, body: bytes) -> None:
-    """Join, say hello, contribute, and compare the receipts."""
-    async with line_to(coordinator.port, coordinator.fingerprint, name) as line:
-        await line.enrol(name.encode())
-        await line.describe()
-        after = 0
-        for number, said in ((HELLO, bytes(SMALL)), (CONTRIBUTION, body)):
-            await line.post(Letter(SESSION, name, COORDINATOR, number, said))
-            ((after, answer),) = await answer_to(line, after)
-            if answer.number != number or answer.body != body_digest(said):
-                raise ViolationError(f"letter {number} of {name!r} was changed", party=COORDINATOR)
-        await line.acknowledge(after)
+async def _join(line: CoordinatorLine, name: str) -> int:
+    """Take a seat and say hello; returns the position of the answer."""
+    await line.enrol(name.encode())
+    await line.describe()
+    return await _answered(line, HELLO, bytes(SMALL), 0)
+
+
+async def _answered(line: CoordinatorLine, number: int, body: bytes, after: int) -> int:
+    """Post a letter, and compare the receipt; returns its position."""
+    await line.post(Letter(SESSION, line.seat, COORDINATOR, number, body))
+    ((position, answer),) = await answer_to(line, after)
+    if answer.number != number or answer.body != body_digest(body):
+        raise ViolationError(f"letter {number} of {line.seat!r} was changed", party=COORDINATOR)
+    return position
 
 
 async def _trips_alone(
@@ -237,15 +258,22 @@ async def _trips_alone(
 
 async def _bare_crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     """As many peers and bytes at the bare echo."""
-    body = os.urandom(load.size)
+    body, waves = os.urandom(load.size), asyncio.Semaphore(load.at_once)
 
-    async def one() -> None:
+    async def speak() -> None:
         async with _bare(coordinator) as session:
-            for said in (bytes(SMALL), body):
-                if await _echo(session, coordinator, said) != body_digest(said):
-                    raise ViolationError("the echo changed what was said", party=_PARTNER)
+            await _echoed(session, coordinator, bytes(SMALL))
+            async with waves:
+                await _echoed(session, coordinator, body)
 
-    await asyncio.gather(*(one() for _ in range(load.peers)))
+    await asyncio.gather(*(speak() for _ in range(load.peers)))
+
+
+async def _echoed(
+    session: aiohttp.ClientSession, coordinator: CoordinatorProcess, body: bytes
+) -> None:
+    if await _echo(session, coordinator, body) != body_digest(body):
+        raise ViolationError("the echo changed what was said", party=_PARTNER)
 
 
 def _bare(coordinator: CoordinatorProcess) -> aiohttp.ClientSession:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.course.phases import Phase
+from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.queries.answering import AnsweringPhase
 from sottovoce.course.queries.asking import AskingPhase
 from sottovoce.course.queries.evaluating import EvaluatingPhase
 from sottovoce.course.queries.evaluations import EvaluationsPhase
+from sottovoce.study.attempts import Stage
 
 PACKAGE = Path(__file__).parents[2] / "src" / "sottovoce"
 ENUMERATIONS = (Phase, AnsweringPhase, AskingPhase, EvaluatingPhase, EvaluationsPhase)
@@ -30,6 +31,10 @@ def compared(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("source", ['x.phase == "finished"', 'if a in {"stopped", b}: ...'])
 def test_a_comparison_with_a_text_is_seen(source: str) -> None:
     assert compared(ast.parse(source)) & PHASES
+
+
+def test_every_stage_is_a_phase() -> None:
+    assert tuple(Phase.of(stage) for stage in Stage) == STAGES
 
 
 def test_no_phase_is_compared_as_a_text() -> None:

@@ -1,8 +1,10 @@
 """The phases of a study, in the same words at the coordinator, at a seat and on every screen."""
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from sottovoce.study.attempts import Stage
+if TYPE_CHECKING:
+    from sottovoce.study.attempts import Stage
 
 
 class Phase(StrEnum):
@@ -32,12 +34,12 @@ class Phase(StrEnum):
     """This site lost its disk, and returns with new keys after the training."""
 
     @classmethod
-    def of(cls, stage: Stage) -> "Phase":
+    def of(cls, stage: "Stage") -> "Phase":
         """The phase of a stage."""
         return cls(str(stage))
 
 
 OVER = (Phase.STOPPED, Phase.CLOSED, Phase.WITHDRAWN)
 """The last phases."""
-STAGES = tuple(Phase.of(stage) for stage in Stage)
+STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.CONTRIBUTIONS, Phase.TRAINING)
 """The phases in which the programs of a training run."""

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, ViolationError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNATURE_BYTES = 64
 
@@ -34,7 +36,9 @@ class Identity:
         return self._private.public_key().public_bytes_raw()
 
     @cached_property
-    def _private(self) -> Ed25519PrivateKey:
+    def _private(self) -> "Ed25519PrivateKey":
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
         # Loading the key takes longer than signing with it.
         return Ed25519PrivateKey.from_private_bytes(self.secret)
 
@@ -60,6 +64,8 @@ class Pins:
 
     def check(self, name: str, signature: bytes, purpose: str, *parts: bytes) -> None:
         """Refuse, naming the party, what its identity did not sign for this purpose."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
         if name not in self.publics:
             raise InputError(f"pins: expected an identity for {name!r}, found none")
         try:
