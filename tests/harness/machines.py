@@ -39,9 +39,11 @@ from sottovoce.keyfiles.models import read_model
 from sottovoce.node.approval import OpenGate, ScriptGate
 from sottovoce.node.coordinator.serving import certificate_fingerprint, run_coordinator
 from sottovoce.node.memberships import InvitationToken
+from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Policy, Study
+from sottovoce.study.in_memory import Setting
 from sottovoce.study.release import RELEASES
-from sottovoce.study.roster import draw_roster
+from sottovoce.study.roster import draw_roster, peer_of
 from sottovoce.text.documents import Document
 from sottovoce.transport.request_handlers import RequestHandlers
 from sottovoce.transport.signing import read_signed
@@ -77,6 +79,22 @@ BODIES = "bodies.jsonl"
 Forks: TypeAlias = "subprocess.Popen[str]"
 _PR_SET_PDEATHSIG = 1
 _documents = cache(notes)
+
+
+@dataclass
+class Leaving(Meddler):
+    """Stops all seats of some organisations as a stage begins."""
+
+    peers: tuple[str, ...]
+    stage: str
+    left: bool = False
+
+    def at_stage(self, stage: str) -> None:
+        self.left = self.left or stage == self.stage
+
+    def crashes(self, party: str, step: int) -> bool:
+        del step
+        return self.left and peer_of(party) in self.peers
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,19 @@ class Scene:
         assert weights is not None
         return weights
 
+    def left_by(self, *peers: str, stage: str) -> "np.ndarray[Any, Any]":
+        """The weights of a study in memory that these peers leave as this stage begins.
+
+        What the stages before it opened is of everybody: the dictionary, and the totals.
+        """
+        leaving = Leaving(peers, stage)
+        setting = Setting(meddler=leaving, on_stage=leaving.at_stage)
+        outcome = self._in_memory(setting=setting)
+        stays = next(name for name in self.by_site if name not in peers)
+        weights = outcome.models[stays].released
+        assert weights is not None
+        return weights
+
     def labels(self, peer: str, count: int) -> list[list[str]]:
         """The classes of a peer's first documents, by the weights of a study in memory."""
         outcome = replace(self, release="peers")._in_memory()
@@ -136,7 +167,7 @@ class Scene:
             list(class_) for class_ in outcome.classify(peer, self.by_site[peer][:count]).classes
         ]
 
-    def _in_memory(self, *peers: str) -> StudyOutcome:
+    def _in_memory(self, *peers: str, setting: Setting | None = None) -> StudyOutcome:
         names = peers or tuple(self.by_site)
         roster, identities = draw_roster(
             names,
@@ -146,7 +177,9 @@ class Scene:
         )
         study = Study(read_toy(self.text).plan, roster)
         documents = {name: self.by_site[name] for name in names}
-        return run_study(study, documents, identities=identities, entropy=SeededEntropy(3))
+        return run_study(
+            study, documents, identities=identities, entropy=SeededEntropy(3), setting=setting
+        )
 
 
 @dataclass(frozen=True)
