@@ -6,7 +6,7 @@ they are and costs no further hashing.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -38,22 +38,37 @@ class DictionaryKey:
 
     def words(self) -> Callable[[str], int]:
         """A function from a token to its id."""
-        return self._ids(b"sottovoce/word/1")
+        return self._single(self.word_ids())
 
     def parts(self) -> Callable[[str], int]:
         """A function from a stretch of characters inside a token to its id, never a token's."""
+        return self._single(self.part_ids())
+
+    def word_ids(self) -> Callable[[Iterable[str]], Ids]:
+        """A function from many tokens to their ids."""
+        return self._ids(b"sottovoce/word/1")
+
+    def part_ids(self) -> Callable[[Iterable[str]], Ids]:
+        """A function from many stretches of characters inside tokens to their ids."""
         return self._ids(b"sottovoce/part/1")
 
-    def _ids(self, purpose: bytes) -> Callable[[str], int]:
+    def _ids(self, purpose: bytes) -> Callable[[Iterable[str]], Ids]:
         keyed = hashlib.blake2b(digest_size=8, key=self.secret, person=purpose)
 
-        def identify(text: str) -> int:
-            # Copying a keyed state is cheaper than making a new one.
-            state = keyed.copy()
-            state.update(text.encode("utf-8", "surrogatepass"))
-            return int.from_bytes(state.digest(), "little")
+        def identify(texts: Iterable[str]) -> Ids:
+            digests = []
+            for text in texts:
+                # Copying a keyed state is cheaper than making a new one.
+                state = keyed.copy()
+                state.update(text.encode("utf-8", "surrogatepass"))
+                digests.append(state.digest())
+            return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
         return identify
+
+    @staticmethod
+    def _single(identify: Callable[[Iterable[str]], Ids]) -> Callable[[str], int]:
+        return lambda text: int(identify((text,))[0])
 
 
 # For dictionaries that hide nothing: a word list that the coordinator sent.

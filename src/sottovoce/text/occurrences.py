@@ -54,9 +54,8 @@ class _Ragged:
         nothing = np.zeros(0, np.int64)
         return cls(nothing, nothing, np.zeros(0, np.uint64))
 
-    def extended(self, lists: Sequence[Sequence[int]]) -> "_Ragged":
-        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        flat = np.fromiter(chain.from_iterable(lists), np.uint64, int(lengths.sum()))
+    def extended(self, lengths: Numbers, flat: Ids) -> "_Ragged":
+        """With more lists of these lengths, whose ids follow each other."""
         starts = len(self.flat) + np.cumsum(lengths) - lengths
         return _Ragged(
             np.concatenate([self.lengths, lengths]),
@@ -102,7 +101,7 @@ class PieceMemory:
     def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
         """Nothing remembered yet; at most about `limit` pieces will be."""
         self._reading, self._key = reading, key
-        self._word, self._part = key.words(), key.parts()
+        self._word_ids, self._part_ids = key.word_ids(), key.part_ids()
         self._limit = limit
         self._numbering = _Numbering()
         self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
@@ -159,16 +158,23 @@ class PieceMemory:
         if not fresh:
             return
         self._characters += sum(map(len, fresh))
-        folded = [self._reading.fold(piece) for piece in fresh]
-        word, part = self._word, self._part
-        self._tokens = self._tokens.extended([[word(token) for token in piece] for piece in folded])
+        folded = list(map(self._reading.fold, fresh))
+        words = self._word_ids(chain.from_iterable(folded))
+        self._tokens = self._tokens.extended(_lengths(folded), words)
         if self._reading.has_parts:
             parts = self._reading.parts
-            self._parts = self._parts.extended(
-                [[part(stretch) for token in piece for stretch in parts(token)] for piece in folded]
-            )
+            stretches = [[part for token in piece for part in parts(token)] for piece in folded]
+            # Words share their stretches: each is hashed once.
+            numbering = _Numbering()
+            numbers = list(map(numbering.__getitem__, chain.from_iterable(stretches)))
+            ids = self._part_ids(numbering.fresh)[np.array(numbers, np.int64)]
+            self._parts = self._parts.extended(_lengths(stretches), ids)
 
     def _forget(self) -> None:
         self._numbering = _Numbering()
         self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
         self._characters = 0
+
+
+def _lengths(lists: Sequence[Sequence[str]]) -> Numbers:
+    return np.fromiter(map(len, lists), np.int64, len(lists))

@@ -30,7 +30,7 @@ from sottovoce.study.stages.agreement import (
     Agreement,
     SignedConsent,
     check_consent,
-    checked,
+    recalled,
 )
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
@@ -157,7 +157,7 @@ def kept_agreement(journal: Journal, study: Study) -> Agreement | None:
     data = journal.note(_AGREEMENT)
     if data is None:
         return None
-    return checked(study, Codec().decode(data, AgreedStudy))
+    return recalled(study, Codec().decode(data, AgreedStudy))
 
 
 def training_notes(course: SeatCourse) -> dict[str, bytes]:

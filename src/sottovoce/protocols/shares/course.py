@@ -8,7 +8,7 @@ any system with that spectrum can become. `plan.py` turns that into words and bi
 import math
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ _SIGMAS = 8
 # Between the sampled points of the interval a polynomial may be so much larger.
 _BETWEEN = 1.04
 _MORE_BITS = 2
+_WORTH_A_BIT = 0.95
+_Followed: TypeAlias = tuple[tuple[tuple[int, int], ...], tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,12 @@ class ExactIteration:
     directions: tuple[float, ...]
 
     @classmethod
-    def of(cls, system: System, precision: float) -> Self:
+    def of(cls, system: System, precision: float, *, room: int = 64) -> Self:
         """Follow the residual polynomial over the whole interval, with the rounded constants.
 
         It is sampled at eight times as many Chebyshev points as its degree; between
         them a polynomial p of that degree, or √t·p, is at most `_BETWEEN` times larger
-        (Ehlich and Zeller).
+        (Ehlich and Zeller). `room` is for the bits of constants and of the direction's rounding.
         """
         if not 2.0**-40 <= precision < 1:
             raise InputError(f"solve: expected a precision from 2^-40 to 1, found {precision}")
@@ -127,18 +129,30 @@ class ExactIteration:
                 hints=("raise the penalty", "or remove the column means first"),
             )
         bits, most = constant_bits(high / low), int(1.5 * expected) + 16
-        # Now and then rounding falls badly, and the iteration crawls: one more bit mends it.
-        for more in range(_MORE_BITS + 1):
-            try:
-                followed = _follow(
-                    low, high, precision=precision / _BETWEEN, bits=bits + more, most=most
-                )
-            except BoundError:
-                if more == _MORE_BITS:
-                    raise
-            else:
-                break
-        return cls(system, exponent, bits + more, *followed)
+        # Rounding may fall badly, and the iteration crawls or stalls: one more bit mends it.
+        possible = [
+            cls(system, exponent, bits + more, *followed)
+            for more in range(_MORE_BITS + 1)
+            if (followed := _follow(low, high, precision / _BETWEEN, bits=bits + more, most=most))
+        ]
+        if not possible:
+            raise BoundError(
+                f"solve: constants of {bits + _MORE_BITS} bits do not reach a precision of "
+                f"{precision:g}",
+                hints=("raise the penalty",),
+            )
+        fitting = [course for course in possible if course.noise_and_constants <= room]
+        best, *finer = fitting or possible[:1]
+        for course in finer:
+            # A bit more here is one less of θ.
+            if len(course.constants) < _WORTH_A_BIT * len(best.constants):
+                best = course
+        return best
+
+    @property
+    def noise_and_constants(self) -> int:
+        """Bits that the constants take, and that rounding may fill of the direction."""
+        return self.constant_bits + noise_bits(len(self.constants))
 
     @property
     def solution_norm(self) -> float:
@@ -188,13 +202,12 @@ class ExactIteration:
         return shift, math.ceil(math.ldexp(bound, -shift) + math.sqrt(count))
 
 
-def _follow(
-    low: float, high: float, *, precision: float, bits: int, most: int
-) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...], tuple[float, ...]]:
+def _follow(low: float, high: float, precision: float, *, bits: int, most: int) -> _Followed | None:
     """Constants until the residual polynomial is below `precision`; sizes of r and d by step.
 
-    The momentum is rounded up: that keeps (1 − √a)² ≤ b·low and b·high ≤ (1 + √a)²,
-    where the iteration is stable, at a rate that is hardly slower.
+    None if that takes more than `most` steps. The momentum is rounded up: that keeps
+    (1 − √a)² ≤ b·low and b·high ≤ (1 + √a)², where the iteration is stable, at a rate that is
+    hardly slower.
     """
     centre, radius = (high + low) / 2, (high - low) / 2
     points = 8 * most
@@ -213,8 +226,5 @@ def _follow(
         following = 1 / (2 * centre / radius - ratio)
         momentum, gain, ratio = ratio * following, 2 * following / radius, following
     if residuals[-1] > precision:
-        raise BoundError(
-            f"solve: constants of {bits} bits do not reach a precision of {precision:g}",
-            hints=("raise the penalty",),
-        )
+        return None
     return tuple(constants), tuple(residuals[1:]), tuple(directions)

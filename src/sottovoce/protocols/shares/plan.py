@@ -63,7 +63,8 @@ class ShareSolvePlan:
         precision: float = PRECISION,
     ) -> Self:
         """The plan for A at `matrix_bits` and b at `vector_bits` fraction bits."""
-        course = ExactIteration.of(system, precision)
+        room = _ROOM - matrix_bits - math.frexp(system.ceiling)[1]
+        course = ExactIteration.of(system, precision, room=room)
         scale_bits = matrix_bits + course.exponent
         if scale_bits < 1:
             raise BoundError(

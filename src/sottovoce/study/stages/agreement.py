@@ -95,6 +95,9 @@ def consented(party: PartyContext) -> Party[Agreement]:
     coordinator = party.study.roster.coordinator
     yield Send(coordinator, Consent(signed(party), party.study.settings))
     agreed = yield from receive(coordinator, AgreedStudy)
+    if party.study.on_shares and party.name not in party.study.roster.peers:
+        # Who never encrypts under the key needs no proof that it is fit for it.
+        return recalled(party.study, agreed)
     return checked(party.study, agreed)
 
 
@@ -162,10 +165,21 @@ def check_consent(study: Study, consent: SignedConsent) -> None:
 
 
 def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
-    """The agreement, if everybody in our roster signed our hash.
+    """The agreement, if everybody in our roster signed our hash and the key comes with its proof.
 
     Who drew the study's key brings its `own`, and needs no proof of it.
     """
+    agreement = recalled(study, told)
+    if own is None and agreement.key is not None:
+        try:
+            check_key_proof(agreement.key, told.key_proof)
+        except MalformedError as error:
+            raise error.by(study.roster.coordinator) from error
+    return agreement
+
+
+def recalled(study: Study, told: AgreedStudy) -> Agreement:
+    """The same for a seat that checked the key's proof before, or that never encrypts."""
     pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(consent.name for consent in told.consents)
     if sorted(names) != sorted(study.roster.names):
@@ -177,20 +191,18 @@ def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) ->
         check_consent(study, consent)
     pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
     boxes = {consent.name: consent.box for consent in told.consents}
-    return Agreement(_key_of(study, told, own=own), boxes, told)
+    return Agreement(_key_of(study, told), boxes, told)
 
 
-def _key_of(study: Study, told: AgreedStudy, *, own: PublicKey | None) -> PublicKey | None:
-    """The study's key, if it is one of the plan's size and comes with its proof."""
+def _key_of(study: Study, told: AgreedStudy) -> PublicKey | None:
+    """The study's key, if it is one of the plan's size."""
     coordinator = study.roster.coordinator
     if study.engine is Engine.QUORUM:
         if told.key or told.key_proof:
             raise ViolationError("expected no Paillier key in engine quorum", party=coordinator)
         return None
     try:
-        key = own if own is not None else study.plan.public_type.from_bytes(told.key)
-        if own is None:
-            check_key_proof(key, told.key_proof)
+        key = study.plan.public_type.from_bytes(told.key)
     except MalformedError as error:
         raise error.by(coordinator) from error
     if key.bits != study.plan.key_bits:
