@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from harness.commands import call
 from sottovoce import cli
+from sottovoce.cli.commands.join import _stays
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
@@ -225,3 +226,22 @@ def test_join_reads_its_documents_once_and_checks_them_once(
     assert f"--study {joined.id}` continues" in said
     assert len(rows_read) == 1 + 24, "the first row shows whether the columns exist"
     assert checked == [("stanmore", 24)], "only a caller who has not checked is checked again"
+
+
+@pytest.mark.parametrize(
+    ("roles", "waits", "asks"),
+    [
+        ({"peer"}, False, False),
+        ({"peer", "member"}, True, True),
+        ({"evaluator"}, True, False),
+        ({"dealer"}, True, False),
+    ],
+)
+def test_who_stays_after_the_training_says_what_it_waits_for(
+    roles: set[str],
+    waits: bool,  # noqa: FBT001 - a parameter of the test
+    asks: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    said = _stays(roles)
+    assert ("waits for queries of the sites" in said) is waits
+    assert ("sottovoce classify FILE" in said) is asks

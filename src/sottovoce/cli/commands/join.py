@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from sottovoce.text.documents import Document
 
 _STAYS = (
-    "this command keeps running, to compute for the others' queries; label files in another "
-    "terminal: `sottovoce classify FILE --out labelled.csv`"
+    "this command keeps running, and waits for queries of the sites to compute for, until the "
+    "coordinator closes the study"
 )
+_ASKS = "; label files in another terminal: `sottovoce classify FILE --out labelled.csv`"
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
@@ -317,6 +318,7 @@ class Joining:
                 err=True,
             )
         mark_begun(self._study)
+        roles = set(map(str, described.organisation(self._study.invitation.short_name).roles))
         source = None if self._choice is None else lambda: documents
         expected = stage_bytes(described.rehearsed())
         with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
@@ -325,9 +327,7 @@ class Joining:
                 self._consent(watch),
                 policy=self._site.policy,
                 gate=gate_of(approve, watch),
-                on_event=self._heard_by(
-                    watch, stays=stay and len(self._study.invitation.seats) > 1
-                ),
+                on_event=self._heard_by(watch, _stays(roles) if stay else ""),
                 stay=stay,
                 checked=self._checked,
             )
@@ -349,8 +349,8 @@ class Joining:
         elif joined.model is not None and not self._closed():
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
 
-    def _heard_by(self, watch: "Watch", *, stays: bool) -> "OnEvent":
-        """Show every event on the screen, and send notices of those that need a person."""
+    def _heard_by(self, watch: "Watch", stays: str) -> "OnEvent":
+        """Show every event, send notices of those that need a person, and say why it `stays`."""
         from sottovoce.course.news import StudyFinished
 
         notices, finished = self._notices, set[str]()
@@ -362,7 +362,7 @@ class Joining:
             if isinstance(event, StudyFinished):
                 finished.add(event.seat)
                 if stays and finished == set(self._study.invitation.seats):
-                    watch.say(placed(_STAYS))
+                    watch.say(placed(stays))
 
         return on_event
 
@@ -390,6 +390,13 @@ class Joining:
             return await asyncio.to_thread(answer, question) or False
 
         return consent
+
+
+def _stays(roles: set[str]) -> str:
+    """Why the command of a site with these roles does not end with the training; or nothing."""
+    if roles <= {"peer"}:
+        return ""
+    return _STAYS + (_ASKS if "peer" in roles else "")
 
 
 def _person() -> str:
