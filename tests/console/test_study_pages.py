@@ -8,6 +8,7 @@ import pytest
 
 from console.test_guard import base, played
 from sottovoce.config.study_file import parse_study
+from sottovoce.console import layout
 from sottovoce.console.server import ConsolePages
 from sottovoce.console.study_pages import STUDY_PAGES, StudyPage
 from sottovoce.node.coordinator.serving import registries, registry_of
@@ -43,3 +44,9 @@ def test_a_registered_page_is_shown_and_linked(
             assert answer.status == 404
 
     played(coordinator_home, story, read_only=True)
+
+
+def test_the_only_script_of_a_page_is_our_own_and_short() -> None:
+    static = Path(layout.__file__).parent / "static"
+    assert sorted(path.name for path in static.iterdir()) == ["console.css", "console.js"]
+    assert len((static / "console.js").read_text(encoding="utf-8").splitlines()) < 150
