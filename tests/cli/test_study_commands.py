@@ -271,7 +271,7 @@ def test_after_the_beginning_only_who_was_there_is_invited_again(coordinator_hom
         call("study", "invite", "north", "--home", coordinator_home)
 
 
-def test_an_invitation_is_never_overwritten(tmp_path: Path, study: Path) -> None:
+def test_an_invitation_is_never_overwritten_silently(tmp_path: Path, study: Path) -> None:
     home, out = tmp_path / "cate", tmp_path / "inv"
     call("study", "create", study, "--home", home, "--out", out)
     sent = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -280,8 +280,9 @@ def test_an_invitation_is_never_overwritten(tmp_path: Path, study: Path) -> None
     assert "--out new-invitations" in refused.value.hints[0]
     assert {path.name: path.read_bytes() for path in out.iterdir()} == sent
     assert len(json.loads(call("study", "list", "--home", home, "--json"))) == 1
-    with pytest.raises(InputError, match="there is already an invitation at"):
-        call("study", "invite", "north", "--home", home, "--out", out)
+    words = ["study", "invite", "north", "--home", str(home), "--out", str(out)]
+    said = CliRunner().invoke(cli.app, words).stderr
+    assert "north: the old invitation is void and was replaced" in said
 
 
 def test_a_mistake_leaves_no_study_behind(tmp_path: Path, study: Path) -> None:
