@@ -16,6 +16,7 @@ from benchmarks.study_commands import (
     remote_parts,
     sealed,
     steps,
+    table_settings,
     train,
 )
 from benchmarks.text_commands import accuracy, blocks, text
@@ -45,6 +46,9 @@ app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)
 app.command(short_help="Steps of a solve from a point and from zero.")(steps)
 app.command(short_help="Other arrangements beside peers with rows.")(arrangements)
+app.command("table-settings", short_help="Penalties of the paper's table, from folds.")(
+    table_settings
+)
 app.command("remote-parts", short_help="Protocol 3 as printed beside ours.")(remote_parts)
 
 

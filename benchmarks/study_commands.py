@@ -258,10 +258,10 @@ def steps(
 
 
 def arrangements(
-    rows: Annotated[int, typer.Option(min=60, help="Rows of the made-up table.")] = 90,
+    rows: Annotated[int, typer.Option(min=60, help="Rows of all peers together.")] = 60,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Trainings in the paper's other arrangements beside peers with rows of their own.
+    """A training and ten labels in each of the paper's arrangements, beside the usual study.
 
     CPU seconds of all parties, a key of 3072 bits; `ratio` is to peers with rows of their own and
     the same engine. Intermediaries and an outsourcing owner grow with rows times columns.
@@ -278,6 +278,27 @@ def arrangements(
         measured = list(measure(rows, progress=status.update))
     facts = {"bits": 3072, "peers": 3}
     show(facts, measured, title="arrangements beside peers with rows, CPU seconds", as_json=as_json)
+
+
+def table_settings(
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of the table, for its test rows.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Penalties of the paper's table, chosen by five folds of its training rows.
+
+    `error in folds` is what they were chosen by; `error on test rows` is looked at afterwards.
+
+    \b
+    Examples:
+      python -m benchmarks table-settings
+      python -m benchmarks table-settings --seeds 5 --json
+    """
+    from benchmarks.studies import table_settings as settings
+    from sottovoce.cli.measurements import show
+
+    with screen.console(err=True).status("learning …"):
+        rows = list(settings.measure(settings.SETTINGS, seeds=seeds))
+    show({"seeds": seeds}, rows, title="penalties from the training rows", as_json=as_json)
 
 
 def remote_parts(

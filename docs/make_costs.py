@@ -9,7 +9,8 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
 from sottovoce.paper.rado_solver import SolverPlan
-from sottovoce.paper.table1_encrypted import CAST, KAPPA, SEALED_RIDGE, descent_plan_of
+from sottovoce.paper.table1 import RIDGE
+from sottovoce.paper.table1_encrypted import CAST, KAPPA, descent_plan_of
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.two_party.masks import Masking
 
@@ -92,7 +93,7 @@ def central_cost(features: int, peers: int) -> LearnerCost:
     """The sealed closed form of the paper's table, at other sizes too."""
     cast = Cast(tuple(f"peer {number}" for number in range(peers)))
     precision = Precision(tolerance=5e-4, masking=MASKING)
-    terms = CentralTerms("costs", cast, (SEALED_RIDGE,) * features, precision=precision)
+    terms = CentralTerms("costs", cast, (RIDGE,) * features, precision=precision)
     totals = RoundedTotals(200, 1400.0)
     return learner_costs.central(terms, totals, plaintext_bits=PLAINTEXT_BITS)
 

@@ -45,7 +45,7 @@ def _encrypted(more: str = "", after: str = "") -> str:
 
 @dataclass(frozen=True)
 class Reach:
-    """One element of the paper, where it is asked for, and a test between machines.
+    """One element of the paper, where it is asked for, and a test between processes.
 
     `text` is a small study.toml with the setting, `holds` what must be true of its study.
     """
@@ -58,8 +58,12 @@ class Reach:
     holds: Callable[[Study], bool]
 
 
-_FEATURES = "tests/node/test_partition_features.py"
-_DESCENT = "tests/node/test_rado_descent_machines.py"
+def _killed(arrangement: str) -> str:
+    """The test in which every process of that arrangement is killed, and goes on."""
+    name = "tests/e2e/test_arrangements.py::test_labels_are_those_in_memory_whoever_is_killed"
+    return f"{name}[{arrangement}]"
+
+
 _LEARNER = 'learner = "rado-descent"\ncontribution = "rados"\nrados = 128\n'
 _OWNER = '[peers]\nalice = "Institute"\n[roles]\nevaluator = "cloud"\n[helpers]\ncloud = "I"\n'
 ROWS = (
@@ -91,7 +95,7 @@ ROWS = (
         "SM.Add by a ring, as Clifton and others have it",
         "src/sottovoce/protocols/blind_sum/ring.py::run",
         '`addition = "ring"`',
-        f"{_DESCENT}::test_four_sites_descend_on_rados_that_went_around_rings",
+        _killed("descent-ring"),
         _encrypted('addition = "ring"\n').replace('carol = "C"\n', 'carol = "C"\ndave = "D"\n'),
         lambda study: study.plan.addition is Addition.RING and study.fewest_peers == 4,
     ),
@@ -99,7 +103,7 @@ ROWS = (
         "Problem 1, equation ⟨⟨J⟩⟩: gradient descent on encrypted rados, θ encrypted",
         "src/sottovoce/study/stages/encrypted/rado_descent.py::descend_classes",
         '`learner = "rado-descent"`, `contribution = "rados"`, `rados = 128`',
-        f"{_DESCENT}::test_four_sites_descend_on_rados_that_went_around_rings",
+        _killed("descent-ring"),
         _encrypted(_LEARNER),
         lambda study: study.plan.descends and study.engine is Engine.PAILLIER,
     ),
@@ -107,7 +111,7 @@ ROWS = (
         "the same through the intermediary I_B, from texts",
         "src/sottovoce/study/stages/encrypted/rado_descent.py::built_rados",
         '`learner = "rado-descent"`, `[intermediaries]`',
-        f"{_DESCENT}::test_texts_go_through_an_intermediary",
+        _killed("descent-intermediary-texts"),
         _encrypted(_LEARNER, 'cloud = "I"\n[intermediaries]\nalice = "cloud"\n'),
         lambda study: study.plan.descends and len(study.roster.having(Role.INTERMEDIARY)) == 1,
     ),
@@ -115,7 +119,7 @@ ROWS = (
         "the same for a single party",
         "src/sottovoce/study/stages/encrypted/outsourced.py::train_for_owner",
         '`learner = "rado-descent"`, a coordinator that is the only peer',
-        f"{_DESCENT}::test_a_lone_owner_lends_its_descent",
+        _killed("descent-outsourced"),
         _COMMON + _TABLE.format(more=_LEARNER) + _OWNER,
         lambda study: study.outsourced and study.plan.descends,
     ),
@@ -131,7 +135,7 @@ ROWS = (
         "f_p: every peer is sent the weights of its own features",
         "src/sottovoce/study/stages/listing.py::list_features",
         '`weights = "reveal_feature_lists_to_coordinator"`',
-        "tests/node/test_feature_lists.py::test_sites_are_sent_the_weights_of_their_own_features",
+        _killed("feature-lists"),
         _encrypted('weights = "reveal_feature_lists_to_coordinator"\n'),
         lambda study: study.plan.arrangement.weights is Weights.LISTED,
     ),
@@ -139,7 +143,7 @@ ROWS = (
         "Definition 2: rados, sampled",
         "src/sottovoce/study/stages/contributions.py::drawn_moments",
         '`contribution = "rados"`, `rados = 256`',
-        "tests/node/test_intermediary_machines.py::test_rados_that_the_machine_draws",
+        _killed("intermediary-sampled-rados"),
         _encrypted('contribution = "rados"\nrados = 256\n'),
         lambda study: (study.plan.contribution, study.plan.rados) == (Contribution.RADOS, 256),
     ),
@@ -147,7 +151,7 @@ ROWS = (
         "Definition 3: basic-block rados, lift",
         "src/sottovoce/study/stages/blocks.py::contribute_blocks",
         '`partition = "features"`, `shared`, `[holdings]`',
-        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _killed("features-zero-shares"),
         _by_features("zero"),
         lambda study: study.plan.arrangement.by_features and study.plan.blocks == 4,
     ),
@@ -155,7 +159,7 @@ ROWS = (
         "one peer's texts beside another's coded columns",
         "src/sottovoce/text/columns.py::Wording",
         '`letter = { words = ["dim"] }` in `[columns]`',
-        f"{_FEATURES}::test_one_site_has_texts_and_another_coded_columns",
+        _killed("features-full-shares"),
         _by_features("zero"),
         lambda study: study.plan.arrangement.columns_of("carol") == ("ward", "letter"),
     ),
@@ -163,7 +167,7 @@ ROWS = (
         "Protocol 1, the intermediary I_B",
         "src/sottovoce/study/stages/encrypted/intermediary.py::train_intermediary",
         "`[intermediaries]`, `sottovoce assist INVITATION`",
-        "tests/node/test_intermediary_machines.py::test_the_labels_are_those_of_all_rows_together",
+        _killed("intermediary"),
         _encrypted(after='cloud = "I"\n[intermediaries]\nalice = "cloud"\n'),
         lambda study: study.roster.intermediary("alice") == "intermediary-alice",
     ),
@@ -171,7 +175,7 @@ ROWS = (
         "the secure single-party case",
         "src/sottovoce/study/stages/encrypted/outsourced.py::train_for_owner",
         "a coordinator that is the only peer, `sottovoce assist INVITATION`",
-        "tests/node/test_outsourced_machines.py::test_the_owner_gets_the_model_of_its_own_rows",
+        _killed("outsourced"),
         _COMMON + _TABLE.format(more="") + _OWNER,
         lambda study: study.outsourced,
     ),
@@ -179,7 +183,7 @@ ROWS = (
         "Definition 4, equation (θ*): M-loss with Γ, in closed form",
         "src/sottovoce/study/stages/contributions.py::penalties_of",
         "`alpha`, `distrusted`, `epsilon`",
-        "tests/node/test_tables.py::test_three_sites_learn_from_columns_and_label_rows",
+        _killed("distrusted-columns-shares"),
         _COMMON + _TABLE.format(more='distrusted = ["pulse"]\nepsilon = 0.5\n') + _PEERS,
         lambda study: study.plan.distrusted == (3,) and study.plan.epsilon == 0.5,
     ),
@@ -187,7 +191,7 @@ ROWS = (
         "Protocol 3 without a remote part",
         "src/sottovoce/study/queries/classification.py::ask",
         '`sottovoce classify FILE`, `remote = "zero"`',
-        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _killed("features-zero-shares"),
         _by_features("zero"),
         lambda study: study.answering_seats("alice") == (),
     ),
@@ -195,7 +199,7 @@ ROWS = (
         "Protocol 3: the common extra rado of the others",
         "src/sottovoce/study/queries/remote.py::take_remotes",
         '`remote = "normalised"`',
-        f"{_FEATURES}::test_sites_learn_from_different_columns_and_label_what_they_have",
+        _killed("features-normalised-shares"),
         _by_features("normalised"),
         lambda study: study.plan.arrangement.brings_rados,
     ),
@@ -203,7 +207,7 @@ ROWS = (
         "Protocol 3: the others' own features of the same entity",
         "src/sottovoce/study/queries/entities.py::answer_entities",
         '`remote = "full"`, `answering`, `--group COLUMN`',
-        f"{_FEATURES}::test_an_entity_that_only_one_peer_has_is_named",
+        _killed("features-full-shares"),
         _by_features("full"),
         lambda study: study.answering_seats("alice") == ("answerer-bob", "answerer-carol"),
     ),
@@ -211,7 +215,7 @@ ROWS = (
         "labels of documents and sentences in one model",
         "src/sottovoce/text/labelling.py::Labelling",
         '`level`, `labelling = "levels"`, `types`, `labels`',
-        "tests/node/test_label_levels.py::test_sites_learn_both_levels",
+        _killed("labels-of-two-levels-shares"),
         _COMMON + 'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]\n' + _PEERS,
         lambda study: study.plan.labels.names == ("Drug", "well", "sick"),
     ),
@@ -228,7 +232,7 @@ ROWS = (
 
 def table() -> str:
     """The table, between its marks."""
-    lines = ["| in the paper | function | command or setting | run between machines by |"]
+    lines = ["| in the paper | function | command or setting | run between processes by |"]
     lines.append("|---|---|---|---|")
     lines += [f"| {r.element} | `{r.function}` | {r.setting} | `{r.test}` |" for r in ROWS]
     return "\n".join((START, "", *lines, "", END))

@@ -1,164 +1,158 @@
-"""What the paper's other arrangements cost: a training of each beside peers with rows of their own.
+"""What the paper's arrangements cost: a training and some labels of each, beside the usual study.
 
-The same made-up table is learnt from by peers that hold different rows of it, by peers that hold
-different columns, through an intermediary per peer, and by an owner who lends the work; the paper's
-own learner in each, and its sum around rings. CPU of all parties is added, with the trips between
-evaluator and coordinator and everybody's bytes; the Paillier keys are made before the clock starts.
+All parties run in this process, from the same programs as between machines; CPU of all of them is
+added. Trips are those between the evaluator and who has the key. The Paillier keys are made before
+the clock starts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, ClassVar
 
-import numpy as np
-
+from benchmarks.studies.arranged import (
+    ARRANGEMENTS,
+    ASKER,
+    EXPORTED,
+    PARTNERS,
+    Arrangement,
+)
 from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
+from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.course.memory import StudyOutcome, run_study
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError
-from sottovoce.estimators import LocalFederation, SealedClassifier
-from sottovoce.paillier import SecretKey
+from sottovoce.paillier import SecretKey, generate
+from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
+from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.runner import converse
 from sottovoce.study import StudyPlan
-from sottovoce.text.labels import Labels
+from sottovoce.study.stages.encrypted.exported_rados import (
+    added_rados,
+    answer_exported,
+    export_rados,
+    learn_exported,
+)
 
 Progress = Callable[[str], None]
-
-PEERS = ("alice", "bob", "carol")
-# A ring needs one more.
-FOUR = (*PEERS, "dave")
-DESCENT = {"learner": "rado-descent", "contribution": "rados", "rados": 128}
-WARDS = ("eye", "heart")
-# Two of its own for every peer, besides the ward that all of them know.
-COLUMNS = 2 * len(PEERS)
-LABELS = Labels(("sick", "well"))
-ENGINES = ("shares", "paillier")
+ASKED = 10
+USUAL_ROWS = 60
 
 
-@dataclass(frozen=True)
-class Arranged:
-    """One way to learn from the table: its name, its engine, who takes part, and settings."""
+def described(
+    arrangement: Arrangement, kind: type[StudyPlan], *, key_bits: int
+) -> StudyDescription:
+    """What the arrangement's study.toml says."""
+    return parse_study(arrangement.text(key_bits=key_bits), plan_type=kind)
 
-    name: str
-    engine: str
-    federation: LocalFederation = field(repr=False)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+
+def trained(
+    arrangement: Arrangement, rows: int, *, description: StudyDescription, entropy: Entropy
+) -> StudyOutcome:
+    """The arrangement's study in memory."""
+    identities = {seat.name: Identity.draw(seat.name, entropy) for seat in description.seats}
+    study = description.study({name: mine.public for name, mine in identities.items()})
+    return run_study(study, arrangement.parts(rows), identities=identities, entropy=entropy)
 
 
 @dataclass(frozen=True)
-class EntityTableMade:
-    """Made-up entities with a ward, six numbers and a class."""
+class Spent:
+    """What a training, and then some labels, took."""
 
-    frame: Any = field(repr=False)
-    labels: list[str] = field(repr=False)
+    trips: int
+    bytes: int
+    seconds: float
+    asked_bytes: int | None = None
+    asked_seconds: float | None = None
 
-    @classmethod
-    def of(cls, rows: int) -> "EntityTableMade":
-        """So many of them, the same every time."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError(
-                "bench arrangements: expected pandas, found that it is not installed",
-                hints=("pip install 'sottovoce[frames]'",),
-            ) from error
-        rng = np.random.default_rng(0)
-        numbers = rng.uniform(-1, 1, (rows, COLUMNS)).round(2)
-        frame = pd.DataFrame(numbers, columns=[f"column {n}" for n in range(COLUMNS)])
-        frame["ward"] = rng.choice(WARDS, rows)
-        labels = np.where(numbers.sum(axis=1) > 0, "sick", "well").tolist()
-        return cls(frame, labels)
-
-    def rows(self, peers: tuple[str, ...] = PEERS, **settings: Any) -> LocalFederation:
-        """Every peer has some rows."""
-        parts = {
-            name: (self.frame.iloc[number :: len(peers)], self.labels[number :: len(peers)])
-            for number, name in enumerate(peers)
+    def row(self, arrangement: Arrangement, partner: "Spent | None") -> Row:
+        """A line of the table, beside the usual study of the same engine."""
+        return {
+            "arrangement": arrangement.name,
+            "trips": self.trips,
+            "megabytes": self.bytes / 1e6,
+            "seconds": self.seconds,
+            "ratio": self.seconds / (partner or self).seconds,
+            "label kilobytes": _each(self.asked_bytes, 1e3),
+            "label seconds": _each(self.asked_seconds),
         }
-        return LocalFederation(parts, **settings)
 
-    def columns(self) -> LocalFederation:
-        """Every peer has the ward and two columns of all entities."""
-        entities = [f"entity {number}" for number in range(len(self.labels))]
-        parts = {
-            name: (
-                self.frame[["ward", f"column {2 * number}", f"column {2 * number + 1}"]],
-                self.labels,
-                entities,
-            )
-            for number, name in enumerate(PEERS)
+
+def _each(asked: float | None, unit: float = 1.0) -> float | None:
+    """What one label takes, where somebody is asked."""
+    return None if asked is None else asked / ASKED / unit
+
+
+def spent(arrangement: Arrangement, rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
+    """Train, and ask about a few rows as the first peer."""
+    description, entropy = described(arrangement, kind, key_bits=key_bits), SystemEntropy()
+    with one_thread():
+        start = cpu_seconds()
+        outcome = trained(arrangement, rows, description=description, entropy=entropy)
+        seconds = cpu_seconds() - start
+        roster, sent = outcome.study.roster, outcome.traffic.total_bytes
+        trips = outcome.traffic.trips(roster.evaluator, roster.coordinator)
+        start = cpu_seconds()
+        outcome.classify(ASKER, arrangement.parts(rows)[ASKER][:ASKED])
+        asked = cpu_seconds() - start
+    return Spent(trips, sent, seconds, outcome.traffic.total_bytes - sent, asked)
+
+
+def spent_on_export(rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
+    """Sites write files, a third party learns; labels are made at home."""
+    study, entropy = described(EXPORTED, kind, key_bits=key_bits).rehearsed(), SystemEntropy()
+    key = study.plan.generate(entropy=entropy)
+    with one_thread():
+        start = cpu_seconds()
+        files = {
+            name: export_rados(study, documents, key.public, rows=rows, entropy=entropy)
+            for name, documents in EXPORTED.parts(rows).items()
         }
-        return LocalFederation(parts, partition="features", shared=["ward"])
-
-    def alone(self) -> LocalFederation:
-        """One owner has everything and lends the work."""
-        return LocalFederation({PEERS[0]: (self.frame, self.labels)}, outsourced_to="cloud")
-
-    def arrangements(self) -> Iterator[Arranged]:
-        """Each with its engine; rows first, for the others to be compared with."""
-        for engine in ENGINES:
-            yield Arranged("rows", engine, self.rows())
-            yield Arranged("features", engine, self.columns())
-        clouds: Mapping[str, str] = dict.fromkeys(PEERS, "cloud")
-        helped = self.rows(intermediaries=clouds)
-        yield Arranged("intermediaries", "paillier", helped)
-        yield Arranged("outsourced", "paillier", self.alone())
-        yield Arranged("ring of four", "paillier", self.rows(FOUR), {"addition": "ring"})
-        yield Arranged("descent", "paillier", self.rows(), DESCENT)
-        yield Arranged("descent, intermediaries", "paillier", helped, DESCENT)
-        yield Arranged("descent, outsourced", "paillier", self.alone(), DESCENT)
+        numbers, sums = added_rados(study, files, key.public)
+        programs = {
+            EVALUATOR: learn_exported(numbers, sums, entropy=entropy),
+            KEY_HOLDER: answer_exported(study, key, rows=rows, entropy=entropy),
+        }
+        outcome = converse(programs, codec=study.codec(key.public))
+        seconds = cpu_seconds() - start
+    codec = study.codec(key.public)
+    written = sum(len(codec.encode(exported)) for exported in files.values())
+    traffic = outcome.traffic
+    sent = traffic.total_bytes + written
+    return Spent(traffic.trips(EVALUATOR, KEY_HOLDER), sent, seconds)
 
 
-def classifier_with(kind: type[StudyPlan], keys: Iterator[SecretKey]) -> type[SealedClassifier]:
-    """A classifier whose parties take keys that were made before."""
+def with_kept_keys(kind: type[StudyPlan], keys: Iterator[SecretKey]) -> type[StudyPlan]:
+    """A plan whose parties take keys that were made before."""
 
     class KeptKeys(kind):  # type: ignore[misc, valid-type]  # a plan is a plan of its kind
         def generate(self, *, entropy: Entropy) -> SecretKey:  # noqa: ARG002 - drawn before
             return next(keys)
 
-    class PreparedClassifier(SealedClassifier):
-        _plan_type: ClassVar[type[StudyPlan]] = KeptKeys
-
-    return PreparedClassifier
+    return KeptKeys
 
 
 def measure(
     rows: int,
     *,
     kind: type[StudyPlan] = StudyPlan,
+    make: Callable[..., SecretKey] = generate,
     key_bits: int = 3072,
     progress: Progress = lambda _: None,
 ) -> Iterator[Row]:
-    """A row for each arrangement and engine."""
-    table, plain = EntityTableMade.of(rows), {}
+    """A row for each arrangement, the usual studies first."""
     progress("making keys")
-    like = kind("bench arrangements", LABELS, features=1, key_bits=key_bits)
     # Two parties of a study may each need one, and never the same.
-    keys = cycle([like.generate(entropy=SystemEntropy()) for _ in range(2)])
-    classifier = classifier_with(kind, keys)
-    common: dict[str, Any] = {
-        "categories": {"ward": WARDS},
-        "held_out": 0.0,
-        "key_bits": key_bits,
-    }
-    for arranged in table.arrangements():
-        progress(f"{arranged.name}, engine {arranged.engine}")
-        model = classifier(**common, engine=arranged.engine, **arranged.settings)
-        with one_thread():
-            start = cpu_seconds()
-            model.fit(arranged.federation)
-            seconds = cpu_seconds() - start
-        if arranged.name == "rows":
-            plain[arranged.engine] = seconds
-        outcome = model.study_
-        traffic, roster = outcome.traffic, outcome.study.roster
-        yield {
-            "arrangement": arranged.name,
-            "engine": arranged.engine,
-            "rows": rows,
-            "columns": len(table.frame.columns),
-            "seconds": seconds,
-            "ratio": seconds / plain[arranged.engine],
-            "trips": traffic.trips(roster.evaluator, roster.coordinator),
-            "megabytes": traffic.total_bytes / 1e6,
-        }
+    keys = cycle([make(key_bits, entropy=SystemEntropy()) for _ in range(2)])
+    kept, partners = with_kept_keys(kind, keys), {}
+    for engine, usual in PARTNERS.items():
+        progress(usual.name)
+        partners[engine] = spent(usual, rows, kind=kept, key_bits=key_bits)
+        yield partners[engine].row(usual, None)
+    for arrangement in ARRANGEMENTS:
+        progress(arrangement.name)
+        engine = "shares" if arrangement.name.endswith("shares") else "paillier"
+        found = spent(arrangement, rows, kind=kept, key_bits=key_bits)
+        yield found.row(arrangement, partners[engine])
+    progress(EXPORTED.name)
+    found = spent_on_export(rows, kind=kept, key_bits=key_bits)
+    yield found.row(EXPORTED, partners["paillier"])

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.arrangements import BY_NAME
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-LINKS = sorted(set(re.findall(r"`([\w/.-]+\.py::[\w.]+)`", PAGE)))
+LINKS = sorted(set(re.findall(r"`([\w/.-]+\.py::[\w.]+)(?:\[[\w-]+\])?`", PAGE)))
 
 # Everything that the paper defines, states, prints as a protocol, or lists in its table.
 ITEMS = (
@@ -59,6 +61,12 @@ def test_every_link_is_a_name_in_a_file_of_this_repository(link: str) -> None:
     path, name = link.split("::")
     assert (ROOT / path).is_file(), path
     assert name in names_in(path), link
+
+
+def test_every_case_that_is_named_is_an_arrangement_of_the_list() -> None:
+    named = re.findall(r"whoever_is_killed\[([\w-]+)\]", PAGE)
+    assert len(named) > 12
+    assert set(named) <= {*BY_NAME}
 
 
 @pytest.mark.parametrize("item", ITEMS)

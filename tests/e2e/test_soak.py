@@ -147,23 +147,6 @@ def test_machines_with_addresses_of_their_own(founded: Founded) -> None:
         place.end()
 
 
-DESCENT = 'learner = "rado-descent"\ncontribution = "rados"\nrados = 32'
-ON_RINGS = ("coordinator", "north", "harbour", "lakeside")
-
-
-@pytest.mark.parametrize("victim", ON_RINGS)
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("kind", ["stage-began", "stage-ended"])
-def test_whoever_is_killed_comes_back_to_its_place_on_the_rings(
-    founded: Founded, victim: str, stage: str, kind: str
-) -> None:
-    place = founded(engine="paillier", sites=4, features=5, more='addition = "ring"')
-    place.start_all()
-    place["coordinator"].until(kind, stage=stage)
-    place.restart(victim)
-    place.check_model()
-
-
 def test_who_leaves_the_rings_for_good_ends_the_study_by_name(founded: Founded) -> None:
     place = founded(
         engine="paillier", sites=4, features=5, more='addition = "ring"', stage="15 seconds"
@@ -173,20 +156,3 @@ def test_who_leaves_the_rings_for_good_ends_the_study_by_name(founded: Founded) 
     place["lakeside"].kill()
     told = place["harbour"].until("result")
     assert (told["error"], told["party"]) == ("StoppedError", "lakeside")
-
-
-@pytest.mark.parametrize("victim", ["coordinator", "north", "valley"])
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("kind", ["stage-began", "stage-ended"])
-def test_whoever_is_killed_goes_on_with_the_descent(
-    founded: Founded, victim: str, stage: str, kind: str
-) -> None:
-    """Rados are drawn anew in every study, so sites are compared with each other, and with text."""
-    place = founded(engine="paillier", features=5, more=DESCENT, stage="10 minutes")
-    place.start_all()
-    place["coordinator"].until(kind, stage=stage)
-    place.restart(victim)
-    for site in place.sites:
-        place[site].until("result", seconds=900)
-    weights = place.weights()
-    assert weights.any()

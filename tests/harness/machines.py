@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -18,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from harness.arrangements import BY_NAME, one_draw
 from harness.entropy import SeededEntropy
 from harness.namespaces import Lan, enter
 from harness.network import Network, read_toy
@@ -41,6 +43,7 @@ from sottovoce.node.coordinator.serving import certificate_fingerprint, run_coor
 from sottovoce.node.memberships import InvitationToken
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Policy, Study
+from sottovoce.study.arrangement import Remote, Weights
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.release import RELEASES
 from sottovoce.study.roster import draw_roster, peer_of
@@ -109,13 +112,24 @@ class Scene:
     release: str = "peers"
     dictionary: str = "given"
     more: str = ""
+    arrangement: str = ""
+    """One of `harness.arrangements`, which then says everything."""
 
     @property
     def by_site(self) -> Mapping[str, Sequence[Document]]:
+        if self.arrangement:
+            return BY_NAME[self.arrangement].parts
         return _documents(self.documents, sites=self.sites)
 
     @property
+    def machines(self) -> tuple[str, ...]:
+        """A seat of every organisation but the coordinator's."""
+        return BY_NAME[self.arrangement].sites if self.arrangement else tuple(self.by_site)
+
+    @property
     def text(self) -> str:
+        if self.arrangement:
+            return BY_NAME[self.arrangement].text
         found: Counter[str] = Counter()
         for one in (each for mine in self.by_site.values() for each in mine):
             found.update(set(re.findall(r"[a-z]{4,}", one.text.lower())))
@@ -162,6 +176,11 @@ class Scene:
 
     def labels(self, peer: str, count: int) -> list[list[str]]:
         """The classes of a peer's first documents, by the weights of a study in memory."""
+        if self.arrangement:
+            with one_draw():
+                outcome = BY_NAME[self.arrangement].in_memory()
+            answer = outcome.classify(peer, self.by_site[peer][:count])
+            return [list(class_) for class_ in answer.classes]
         outcome = replace(self, release="peers")._in_memory()
         return [
             list(class_) for class_ in outcome.classify(peer, self.by_site[peer][:count]).classes
@@ -277,12 +296,24 @@ async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 
 
 async def _join(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
-    policy = Policy(key_bits=768, releases=frozenset(RELEASES.values()))
+    policy = Policy(
+        key_bits=768,
+        min_peers=1,
+        releases=frozenset(RELEASES.values()),
+        remotes=frozenset(Remote),
+        weights=frozenset(Weights),
+    )
     gate = ScriptGate(Path(order.approve)) if order.approve else OpenGate()
-    first, *others = order.scene.by_site[order.name]
-    mine = [replace(first, text="redacted") if order.edited else first, *others]
+    mine = [*order.scene.by_site.get(order.name, ())]
+    if order.edited:
+        mine[0] = replace(mine[0], text="redacted")
     joined = await order.network.join(
-        order.name, lambda: mine, policy=policy, on_event=tell, stay=order.stay, gate=gate
+        order.name,
+        (lambda: mine) if mine else None,
+        policy=policy,
+        on_event=tell,
+        stay=order.stay,
+        gate=gate,
     )
     if joined.model is None:
         return {"weights": None}
@@ -311,8 +342,10 @@ _PROGRAMS = {COORDINATOR: _serve, WEATHER: _blow}
 def _live(order: Order) -> None:
     with Path(order.log).open("a", buffering=1) as log:
         program = _PROGRAMS.get(order.name, _ask if order.ask else _join)
+        drawn = one_draw() if order.scene.arrangement else nullcontext()
         try:
-            result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
+            with drawn:
+                result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
         except SottovoceError as error:
             party = getattr(error, "party", "")
             result = {"error": type(error).__name__, "message": str(error), "party": party}
@@ -494,7 +527,7 @@ class Village:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        return tuple(self.scene.by_site)
+        return self.scene.machines
 
     def start_all(self) -> None:
         self.start(COORDINATOR, *self.sites)
@@ -531,16 +564,19 @@ class Village:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """One that no outgoing connection takes for itself while a killed server is down."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
 def forking(folder: Path) -> Iterator[Forks]:
     """The process that forks machines."""
     settings = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    settings["PYTHONPATH"] = str(folder.parent)  # the list of arrangements is in benchmarks
     with subprocess.Popen(
         [sys.executable, "-m", "harness.machines"],
         cwd=folder,

@@ -1,0 +1,47 @@
+"""The table's penalties are those that five folds of the training rows choose."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.commands import app
+from benchmarks.studies import table_settings
+from benchmarks.studies.table_settings import FOLDS, SETTINGS, Fold, Setting, chosen
+from sottovoce.datasets import load_ionosphere
+from sottovoce.errors import BoundError
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.learner)
+def test_the_table_has_what_the_folds_choose(setting: Setting) -> None:
+    assert chosen(setting)[0] == setting.taken
+
+
+def test_folds_are_disjoint_parts_of_the_training_rows() -> None:
+    folds = [Fold(3, number) for number in range(FOLDS)]
+    tested = np.concatenate([fold.test.rows for fold in folds])
+    training = load_ionosphere().train.X
+    assert len(tested) == len(training)
+    assert sorted(map(tuple, tested[:, :-1])) == sorted(map(tuple, training))
+    assert {len(fold.train.labels) for fold in folds} == {160}
+
+
+def test_what_leaves_its_range_is_no_candidate() -> None:
+    def learn(trial, penalty):
+        if penalty > 1 and not isinstance(trial, Fold):
+            raise BoundError("beyond the range")
+        return np.zeros(35) if penalty < 1 else trial.train.rows.T @ trial.train.labels
+
+    setting = Setting("x", learn, 1.0, (0.5, 1.0, 2.0), seeds=1, draws=1)
+    assert chosen(setting)[0] == 1.0
+
+
+def test_the_command_prints_both_errors(monkeypatch) -> None:
+    quick = Setting("x", lambda trial, _: trial.train.rows.T @ trial.train.labels, 1.0, (1.0,), 1)
+    monkeypatch.setattr(table_settings, "SETTINGS", (quick,))
+    done = CliRunner().invoke(app, ["table-settings", "--seeds", "2", "--json"])
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (row["penalty"], row["in the table"]) == (1.0, 1.0)
+    assert 0 < row["error in folds"] < 0.5
+    assert 0 < row["error on test rows"] < 0.5
