@@ -14,7 +14,7 @@ from benchmarks.studies.arranged import ARRANGEMENTS, ASKER, FEWEST, Arrangement
 from benchmarks.studies.arrangements import trained
 from harness.entropy import SeededEntropy
 from harness.network import read_toy
-from sottovoce.course.memory import StudyOutcome
+from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.study.stages import sampling
 from sottovoce.study.stages.encrypted import descent_numbers, uploads
 from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
