@@ -25,8 +25,8 @@ def test_two_peers_get_from_a_study_to_labels(tmp_path: Path) -> None:
         assert "the training is finished" in machine.done(join, "alice.log", home=alice)
         machine.done(classify, "classify.log", home=alice)
         with (folder / "labelled.csv").open(encoding="utf-8", newline="") as file:
-            found = {row["label"] for row in csv.DictReader(file)}
-        assert found == {"routine", "urgent"}
+            results = {row["label"] for row in csv.DictReader(file)}
+        assert results == {"routine", "urgent"}
         assert "to evaluator" in machine.done(ledger, "ledger.log", home=alice)
         alice, (evaluate,) = exported(typed(PAGE, 4))
         refused = machine.type(evaluate, "evaluate.log", home=alice)

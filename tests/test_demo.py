@@ -138,9 +138,9 @@ def test_no_key_lies_in_the_open(played: Played) -> None:
             if name.endswith("storage key") and name.split(" ")[0] in path.parts
         }
         allowed = {"model": dictionary, "storage.key": own}.get(path.name, set())
-        found = first_held(path.read_bytes(), {form for _, form in secrets} - allowed)
-        named = {name for name, form in secrets if form == found}
-        assert found is None, f"{path} holds {named}"
+        result = first_held(path.read_bytes(), {form for _, form in secrets} - allowed)
+        named = {name for name, form in secrets if form == result}
+        assert result is None, f"{path} holds {named}"
 
 
 def _secrets(played: Played) -> Iterator[tuple[str, bytes]]:

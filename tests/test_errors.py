@@ -22,9 +22,9 @@ def test_the_drawing_shows_every_error_at_its_depth() -> None:
 
 
 def test_their_error_names_the_party_once_the_border_knows_it() -> None:
-    found = MalformedError("expected 8 bytes, found 7", hints=("ask again",))
-    named = found.by("bob")
-    assert str(found) == "expected 8 bytes, found 7"
+    result = MalformedError("expected 8 bytes, found 7", hints=("ask again",))
+    named = result.by("bob")
+    assert str(result) == "expected 8 bytes, found 7"
     assert str(named) == "bob: expected 8 bytes, found 7"
     assert isinstance(named, MalformedError)
     assert named.hints == ("ask again",)

@@ -15,11 +15,11 @@ ALLOWED_OF_NUMPY_RANDOM = {"Generator", "default_rng", "PCG64", "SeedSequence", 
 
 
 def offences(tree: ast.AST) -> list[str]:
-    found = []
+    collected = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in FORBIDDEN_CALLS:
-                found.append(f"line {node.lineno}: {node.func.id}()")
+                collected.append(f"line {node.lineno}: {node.func.id}()")
         elif (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Attribute)
@@ -27,18 +27,18 @@ def offences(tree: ast.AST) -> list[str]:
             and (node.value.value.id, node.value.attr) == ("np", "random")
             and node.attr not in ALLOWED_OF_NUMPY_RANDOM
         ):
-            found.append(f"line {node.lineno}: np.random.{node.attr}")
-    return found
+            collected.append(f"line {node.lineno}: np.random.{node.attr}")
+    return collected
 
 
 @pytest.mark.parametrize("layer", PURE)
 def test_pure_layers_do_no_io_and_own_no_generator(layer: str) -> None:
-    found = {
+    by_name = {
         str(path.relative_to(ROOT)): bad
         for path in sorted((ROOT / layer).rglob("*.py"))
         if (bad := offences(ast.parse(path.read_text(encoding="utf-8"))))
     }
-    assert not found
+    assert not by_name
 
 
 def test_the_scan_sees_what_it_forbids() -> None:

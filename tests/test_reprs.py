@@ -205,11 +205,11 @@ def parts(hint: Any) -> Iterator[Any]:
 
 def could_tell(hint: Any) -> bool:
     """Whether a value of this type could be a secret, or bulk data in which one stands."""
-    found = list(parts(hint))
-    if found[0] is abc.Callable:  # a function shows its name
+    result = list(parts(hint))
+    if result[0] is abc.Callable:  # a function shows its name
         return False
-    kinds = [one for one in found if isinstance(one, type)]
-    if any(one is Any or one is object for one in found):
+    kinds = [one for one in result if isinstance(one, type)]
+    if any(one is Any or one is object for one in result):
         return True
     if any(issubclass(one, BULK) for one in kinds):
         return True

@@ -99,8 +99,8 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def share_called_urgent(outcome: StudyOutcome) -> float:
     asked = [note for note in notes(240)["north"] if note.label == "routine"][:24]
-    found = outcome.classify("north", asked).classes
-    return found.count(("urgent",)) / len(asked)
+    labels = outcome.classify("north", asked).classes
+    return labels.count(("urgent",)) / len(asked)
 
 
 # Exact moments, or rados that stand for them: of few rados chance alone may make much.

@@ -51,8 +51,8 @@ class Kept:
 
     def scores(self) -> np.ndarray:
         pairs = zip(self.opened, self.masks, strict=True)
-        found = [self.ring.signed(self.ring.reduce(value - mask)) for value, mask in pairs]
-        return np.concatenate([one.reshape(-1) for one in found])
+        results = [self.ring.signed(self.ring.reduce(value - mask)) for value, mask in pairs]
+        return np.concatenate([one.reshape(-1) for one in results])
 
 
 def one_word_texts(documents: list[Document], space, key: DictionaryKey) -> list[Document]:
@@ -89,8 +89,8 @@ def test_one_word_texts_give_them_the_exact_weights(
     assert np.abs(scores - rows @ weights).max() <= 1
     seen = np.flatnonzero(rows.any(axis=0))
     assert len(seen) >= FEATURES // 2
-    found = np.linalg.lstsq(rows[:, seen].astype(float), scores.astype(float), rcond=None)[0]
-    assert np.abs(found - weights[seen]).max() <= 4
+    solution = np.linalg.lstsq(rows[:, seen].astype(float), scores.astype(float), rcond=None)[0]
+    assert np.abs(solution - weights[seen]).max() <= 4
     assert np.abs(weights[seen]).max() > 10**6
 
 

@@ -63,9 +63,9 @@ def test_whoever_has_the_surname_a_site_contributes_the_same(mallory: Mallory) -
 
 
 def test_a_column_of_one_document_is_in_no_row(anywhere: Mallory) -> None:
-    found = anywhere.read(anywhere.train(), *SHARES)
-    assert found[0].true.sum() >= 5
-    assert all(read.chance > CHANCE for read in found), [read.chance for read in found]
+    rows = anywhere.read(anywhere.train(), *SHARES)
+    assert rows[0].true.sum() >= 5
+    assert all(read.chance > CHANCE for read in rows), [read.chance for read in rows]
 
 
 def test_with_it_in_the_rows_labels_alone_give_the_words_away(

@@ -133,8 +133,8 @@ def test_documents_in_the_clear_and_known_signatures_are_found(notes: Victim) ->
     signatures = RandomSignatures.draw(44, 40, rng=np.random.default_rng(1))
     part = Part.of(notes.counts, notes.labels)
     view = [signatures.whole(), rados(part, signatures)]
-    found = {attempt.attack for attempt in attack_everything(view).successes}
-    assert "known signatures" in found
+    results = {attempt.attack for attempt in attack_everything(view).successes}
+    assert "known signatures" in results
 
 
 NOISE: dict[str, Callable[[int], Any]] = {

@@ -39,8 +39,8 @@ def notes() -> Victim:
 def test_known_signatures_and_one_rado_more_than_documents_give_everything(notes: Victim) -> None:
     signatures = RandomSignatures.draw(201, 200, rng=np.random.default_rng(0))
     seen = rados(Part.of(notes.counts, notes.labels), signatures)
-    found = attack_known_signatures(ExposedRados.of(seen, signatures.whole()))
-    result = score(found, notes.counts, notes.labels)
+    recovered = attack_known_signatures(ExposedRados.of(seen, signatures.whole()))
+    result = score(recovered, notes.counts, notes.labels)
     assert result.word_for_word == 200
     assert result.labels_right == 200
     assert result.precision == result.recall == 1
@@ -50,12 +50,12 @@ def test_known_signatures_give_dense_tables_too() -> None:
     table = load_ionosphere()
     signatures = RandomSignatures.draw(400, len(table), rng=np.random.default_rng(1))
     seen = rados(Part.of(table.X, table.y), signatures)
-    found = attack_known_signatures(ExposedRados.of(seen, signatures.whole()))
-    result = score(found, table.X, table.y)
+    recovered = attack_known_signatures(ExposedRados.of(seen, signatures.whole()))
+    result = score(recovered, table.X, table.y)
     # A few rows of the table are nearly empty or occur twice, and are not told.
     assert result.word_for_word >= 340
     # With 34 numbers for 351 rows the labels are not determined.
-    assert all(document.label is None for document in found)
+    assert all(document.label is None for document in recovered)
 
 
 def test_too_few_known_signatures_give_nothing(notes: Victim) -> None:
@@ -111,8 +111,8 @@ def test_the_scale_of_rados_does_not_matter(notes: Victim) -> None:
 def test_a_second_moment_comes_apart_into_its_documents(notes: Victim, kind: str) -> None:
     rows = getattr(notes, kind)
     moments = RadoMoments.exact(Moments.of(rows, notes.labels))
-    found = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
-    result = score(found, rows, notes.labels)
+    recovered = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
+    result = score(recovered, rows, notes.labels)
     assert result.word_for_word >= 195
     assert result.labels_right >= 195
     assert result.precision > 0.99
@@ -120,8 +120,8 @@ def test_a_second_moment_comes_apart_into_its_documents(notes: Victim, kind: str
 
 def test_a_known_penalty_and_a_missing_mean_change_nothing_but_labels(notes: Victim) -> None:
     second = Moments.of(notes.counts, notes.labels).second + 30 * np.eye(notes.counts.shape[1])
-    found = attack_moments(ExposedMoments.of(second, penalty=30))
-    result = score(found, notes.counts, notes.labels)
+    recovered = attack_moments(ExposedMoments.of(second, penalty=30))
+    result = score(recovered, notes.counts, notes.labels)
     assert result.word_for_word >= 195
     assert result.labels_right == 0
 
@@ -130,8 +130,8 @@ def test_pruning_rare_words_does_not_save_a_second_moment() -> None:
     pruned = victim(150, least=3)
     rows = pruned.unit_rows
     moments = RadoMoments.exact(Moments.of(rows, pruned.labels))
-    found = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
-    result = score(found, rows, pruned.labels)
+    recovered = attack_moments(ExposedMoments.of(moments.covariance, moments.mean))
+    result = score(recovered, rows, pruned.labels)
     assert result.matched >= 135
     assert result.labels_right >= 125
     assert result.precision > 0.9
@@ -144,8 +144,8 @@ def test_a_block_of_one_row_is_that_row_and_a_minimum_size_saves_it(notes: Victi
     blocks = BlockSums.of(shared, notes.counts, notes.labels, minimum=1)
     alone = int((blocks.counts == 1).sum())
     assert alone > 50
-    found = attack_blocks(ExposedBlocks.of(blocks.sums, blocks.counts))
-    result = score(found, notes.counts, notes.labels)
+    recovered = attack_blocks(ExposedBlocks.of(blocks.sums, blocks.counts))
+    result = score(recovered, notes.counts, notes.labels)
     assert result.word_for_word == result.labels_right == alone
     assert result.precision == 1
     guessed = score(attack_blocks(ExposedBlocks.of(blocks.sums)), notes.counts, notes.labels)

@@ -120,8 +120,8 @@ class Tagger:
             for factor in factors:
                 one = pow(base, whole // factor, prime)
                 other = pow(value, whole // factor, prime)
-                found = logarithm(one, other, prime, factor)
-                exponent += modulus * ((found - exponent) * pow(modulus, -1, factor) % factor)
+                result = logarithm(one, other, prime, factor)
+                exponent += modulus * ((result - exponent) * pow(modulus, -1, factor) % factor)
                 modulus *= factor
         return [exponent >> 2 * j & 3 for j in range(COLUMNS)]
 

@@ -56,14 +56,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sets_known_by_name_are_compared(folder: Path) -> None:
-    found = list(compare_known(folder, SMALL))
+    result = list(compare_known(folder, SMALL))
     assert known_sets(folder) == ["sms_spam.csv", "mts_dialog.jsonl", "maccrobat_brat"]
-    assert [one.name for one in found] == ["SMS", "MTS", "MACCROBAT", "MACCROBAT weighted"]
-    assert [len(one.ours) for one in found] == [3, 1, 3, 3]
-    for one in found:
+    assert [one.name for one in result] == ["SMS", "MTS", "MACCROBAT", "MACCROBAT weighted"]
+    assert [len(one.ours) for one in result] == [3, 1, 3, 3]
+    for one in result:
         assert min(one.ours) > 0.9
         assert min(one.partner) > 0.9
-    assert found[1].sizes[:2] == (150, 50)
+    assert result[1].sizes[:2] == (150, 50)
 
 
 def test_any_labelled_source_is_compared_and_scripts_get_all_figures(folder: Path) -> None:

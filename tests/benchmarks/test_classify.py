@@ -25,8 +25,8 @@ COLUMNS = [
 
 def test_a_row_holds_rates_of_both() -> None:
     rows = list(measure([ClassifyTrial(40, 10, 64, 1)], bits=768, kind=InsecureToyPlan))
-    found = [(row["labels"], row["verdict"], row["members"], row["threshold"]) for row in rows]
-    assert found == [
+    results = [(row["labels"], row["verdict"], row["members"], row["threshold"]) for row in rows]
+    assert results == [
         *(("shares", "fss", None, None), ("paillier", "fss", None, None)),
         ("paillier", "dgk", None, None),
         *(("shares", verdict, 3, 1) for verdict in ("shared bits", "fss")),

@@ -86,10 +86,10 @@ def test_steps_are_those_that_the_dealer_works_out() -> None:
     (told,) = (item.message for item in received if isinstance(item.message, SolveNumbers))
     assert counter._told == told
     assert 5 < counter.of(study) < 200
-    found = Steps.of(contest.plan, list(contest.parts.values()))
+    result = Steps.of(contest.plan, list(contest.parts.values()))
     # Under another key of the dictionary other words may fall together: 58 to 63 steps were seen.
-    assert abs(found.mean - counter.of(study)) <= 0.15 * found.mean
-    assert found.unmoved > 5
+    assert abs(result.mean - counter.of(study)) <= 0.15 * result.mean
+    assert result.unmoved > 5
 
 
 def test_steps_are_counted_for_made_up_documents_and_known_sets(tmp_path) -> None:

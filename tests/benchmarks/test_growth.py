@@ -30,8 +30,8 @@ def test_a_picture_is_drawn_along_its_diagonal_where_growth_is_as_expected() -> 
     svg = draw(AXIS, POINTS)
     assert svg.startswith("<svg")
     assert svg.endswith("</svg>")
-    found = re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)"', svg)
-    places = [(float(x), float(y)) for x, y in found]
+    matches = re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)"', svg)
+    places = [(float(x), float(y)) for x, y in matches]
     steps = [(right - x, y - up) for (x, y), (right, up) in pairwise(places)]
     assert steps == [(150, 150), (150, 150)]
 

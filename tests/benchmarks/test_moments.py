@@ -23,11 +23,11 @@ def test_the_command_compares_equal_results() -> None:
     arguments = ["--documents", "300", "--features", "64", "--words", "4", "--rounds", "1"]
     result = CliRunner().invoke(app, ["moments", "--json", *arguments])
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    assert (found["documents"], found["features"], found["words"]) == (300, 64, 4)
-    assert [(row["cores"], row["clock"]) for row in found["rows"]] == [(1, "cpu"), (2, "wall")]
-    assert all(row["largest_difference"] < 1e-12 for row in found["rows"])
-    assert all(row["ratio"] > 0 for row in found["rows"])
+    facts = json.loads(result.stdout)
+    assert (facts["documents"], facts["features"], facts["words"]) == (300, 64, 4)
+    assert [(row["cores"], row["clock"]) for row in facts["rows"]] == [(1, "cpu"), (2, "wall")]
+    assert all(row["largest_difference"] < 1e-12 for row in facts["rows"])
+    assert all(row["ratio"] > 0 for row in facts["rows"])
 
 
 def test_more_words_than_features_are_refused() -> None:

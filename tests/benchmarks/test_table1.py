@@ -25,16 +25,16 @@ KEYS = [
 
 
 def test_twenty_seeds_reach_every_bar() -> None:
-    found = {(row.learner, row.peers): row for row in measure(PLAIN, seeds=20)}
-    assert found["radoLearn", 4].misclassification <= 0.105
-    assert found["radoLearn, 100 rados", 4].misclassification <= 0.12
-    assert found["radoLearn, adaptive steps", 4].misclassification <= 0.105
-    assert found["radoBoost", 1].misclassification <= 0.12
-    assert found["M-loss", 4].misclassification <= 0.092
-    assert found["exact moments", 4].misclassification <= 0.093
-    assert found["logistic", 1].misclassification == pytest.approx(0.113, abs=0.01)
-    assert all(row.n_rados in {None, 100, 1000} for row in found.values())
-    assert all(row.sealed is None and row.ratio is None for row in found.values())
+    by_name = {(row.learner, row.peers): row for row in measure(PLAIN, seeds=20)}
+    assert by_name["radoLearn", 4].misclassification <= 0.105
+    assert by_name["radoLearn, 100 rados", 4].misclassification <= 0.12
+    assert by_name["radoLearn, adaptive steps", 4].misclassification <= 0.105
+    assert by_name["radoBoost", 1].misclassification <= 0.12
+    assert by_name["M-loss", 4].misclassification <= 0.092
+    assert by_name["exact moments", 4].misclassification <= 0.093
+    assert by_name["logistic", 1].misclassification == pytest.approx(0.113, abs=0.01)
+    assert all(row.n_rados in {None, 100, 1000} for row in by_name.values())
+    assert all(row.sealed is None and row.ratio is None for row in by_name.values())
 
 
 def test_one_seed_draws_the_same_rados_for_every_entry() -> None:
@@ -60,10 +60,10 @@ def test_an_entry_may_need_fewer_seeds_than_asked() -> None:
 def test_the_command_prints_json_with_these_keys() -> None:
     result = CliRunner().invoke(app, ["table1", "--rows", "plain", "--seeds", "1", "--json"])
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    assert list(found) == ["rows"]
-    assert all(list(row) == KEYS for row in found["rows"])
-    assert {(row["rados"], row["theta"]) for row in found["rows"]} == {("plain", "plain")}
+    facts = json.loads(result.stdout)
+    assert list(facts) == ["rows"]
+    assert all(list(row) == KEYS for row in facts["rows"])
+    assert {(row["rados"], row["theta"]) for row in facts["rows"]} == {("plain", "plain")}
 
 
 def test_the_command_prints_a_table_with_the_papers_figures() -> None:

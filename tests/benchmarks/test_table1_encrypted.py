@@ -83,13 +83,13 @@ def test_seconds_trips_bytes_and_operations_are_counted(rows) -> None:
 
 
 def test_scripts_get_more_columns_and_people_two_more_tables(rows) -> None:
-    found = for_scripts(rows[1])
-    assert list(found)[:3] == ["learner", "peers", "rados"]
-    assert {"kappa", "bits", "ratio", "trips", "bytes_sent", "operations"} <= set(found)
-    assert json.loads(json.dumps(found)) == found
+    result = for_scripts(rows[1])
+    assert list(result)[:3] == ["learner", "peers", "rados"]
+    assert {"kappa", "bits", "ratio", "trips", "bytes_sent", "operations"} <= set(result)
+    assert json.loads(json.dumps(result)) == result
     assert cost_for_people(rows[0])["labels"] == "equal"
     shown = operations_for_people(rows[1])
-    assert {kind: shown[kind] for kind in KINDS} == found["operations"]
+    assert {kind: shown[kind] for kind in KINDS} == result["operations"]
 
 
 def test_the_command_prints_bits_kappa_ratio_and_operations(monkeypatch) -> None:
@@ -128,8 +128,8 @@ def test_counting_changes_no_result(arithmetic) -> None:
     owned = encrypt(key, plain, entropy=SeededEntropy(2))
     double = sealed + owned
     tripled = sealed * 3
-    found = decrypt(key, double - tripled)
-    assert found.integers.tolist() == (-np.arange(5)).tolist()
+    decrypted = decrypt(key, double - tripled)
+    assert decrypted.integers.tolist() == (-np.arange(5)).tolist()
     assert counting.tally == {
         "encryptions": 5 + 5,
         "decryptions": 5,

@@ -40,14 +40,14 @@ def test_every_block_has_a_row() -> None:
 def test_the_command_prints_a_table_or_json(monkeypatch) -> None:
     monkeypatch.setattr(two_party, "generate", lambda bits, entropy: SETTING.key)
     size = ["--values", "2", "--features", "2", "--inverse", "3"]
-    found = CliRunner().invoke(app, ["two-party", "--json", *size])
-    assert found.exit_code == 0, found.output
-    printed = json.loads(found.stdout)
+    result = CliRunner().invoke(app, ["two-party", "--json", *size])
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
     assert printed["kappa"] == 40
     assert {"block", "powers", "trips"} <= set(printed["rows"][0])
     sizes = {row["block"]: row["size"] for row in printed["rows"]}
     assert sizes["S.Solve"].startswith("2 × 2")
     assert sizes["S.Inv, order 2"].startswith("3 × 3")
-    found = CliRunner().invoke(app, ["two-party", *size])
-    assert "two-party blocks" in found.stdout
-    assert "powers" not in found.stdout
+    result = CliRunner().invoke(app, ["two-party", *size])
+    assert "two-party blocks" in result.stdout
+    assert "powers" not in result.stdout

@@ -23,31 +23,31 @@ def run(*words: str) -> str:
     [("rados", {"unknown": 75, "known": 80}), ("moments", {"all": 80, "pruned": 60})],
 )
 def test_most_notes_come_back_and_none_from_behind_masks(on: str, least: dict[str, int]) -> None:
-    found = json.loads(run("attack", "--on", on, "--documents", "80", "--rados", "120", "--json"))
-    assert found["on"] == on
-    assert found["documents"] == 80
-    assert len(found["rows"]) == 3
-    for row, (name, matched) in zip(found["rows"], least.items(), strict=False):
+    facts = json.loads(run("attack", "--on", on, "--documents", "80", "--rados", "120", "--json"))
+    assert facts["on"] == on
+    assert facts["documents"] == 80
+    assert len(facts["rows"]) == 3
+    for row, (name, matched) in zip(facts["rows"], least.items(), strict=False):
         assert name in row["seen"]
         assert row["matched"] >= matched
         assert row["precision"] > 0.9
-    assert found["rows"][-1]["seen"].startswith("masked")
-    assert found["rows"][-1]["recovered"] == 0
-    assert "So " in found["explanation"]
+    assert facts["rows"][-1]["seen"].startswith("masked")
+    assert facts["rows"][-1]["recovered"] == 0
+    assert "So " in facts["explanation"]
 
 
 def test_single_blocks_come_back_and_larger_ones_do_not() -> None:
-    found = json.loads(run("attack", "--on", "blocks", "--documents", "120", "--json"))
-    alone, larger, masked = found["rows"]
+    facts = json.loads(run("attack", "--on", "blocks", "--documents", "120", "--json"))
+    alone, larger, masked = facts["rows"]
     assert alone["word_for_word"] == alone["labels_right"] == alone["recovered"] > 5
     assert larger["recovered"] == masked["recovered"] == 0
 
 
 def test_people_get_a_table_and_an_explanation() -> None:
-    found = run("attack", "--on", "rados", "--documents", "20", "--rados", "40")
-    assert "signatures unknown" in found
-    assert "word for word" in found
-    assert "one rado more than there are documents" in " ".join(found.split())
+    result = run("attack", "--on", "rados", "--documents", "20", "--rados", "40")
+    assert "signatures unknown" in result
+    assert "word for word" in result
+    assert "one rado more than there are documents" in " ".join(result.split())
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_wrong_words_are_refused(words: tuple[str, ...]) -> None:
 
 def test_notes_are_written_and_told(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
-    found = json.loads(
+    facts = json.loads(
         run("notes", "--sites", "2", "--documents", "30", "--out", str(folder), "--json")
     )
-    assert found["origin"] == "synthetic"
-    assert [(row["site"], row["notes"]) for row in found["rows"]] == [
+    assert facts["origin"] == "synthetic"
+    assert [(row["site"], row["notes"]) for row in facts["rows"]] == [
         ("north", 15),
         ("harbour", 15),
     ]
-    assert all(Path(row["written"]).is_file() for row in found["rows"])
+    assert all(Path(row["written"]).is_file() for row in facts["rows"])
     with pytest.raises(InputError, match=r"north\.csv: already exists"):
         run("notes", "--sites", "2", "--documents", "30", "--out", str(folder))
     run("notes", "--sites", "1", "--documents", "5", "--format", "brat", "--out", str(folder))

@@ -39,15 +39,15 @@ def site(tmp_path: Path) -> Site:
 
 def joined(home: Path, text: str) -> Site:
     """A site that joined one study, of this text."""
-    found = open_site(home, entropy=SystemEntropy())
+    result = open_site(home, entropy=SystemEntropy())
     expires = datetime(2030, 1, 1, tzinfo=UTC)
     invitation = Invitation(
         "https://a:1", bytes(32), "s-1", "urgency", "north", ("north",), bytes(32), expires
     )
-    study = found.accept(invitation)
+    study = result.accept(invitation)
     study.keep_text(text)
-    remember(found, study, SourceChoice("/data/notes.csv", text=("note",), label=("dx",)))
-    return found
+    remember(result, study, SourceChoice("/data/notes.csv", text=("note",), label=("dx",)))
+    return result
 
 
 @pytest.fixture

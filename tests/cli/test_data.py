@@ -60,12 +60,12 @@ def test_a_table_is_described_without_its_text(notes: Path) -> None:
 
 def test_json_for_scripts(notes: Path) -> None:
     code, output = run(str(notes), "--text", "note", "--label", "sick", "--json")
-    found = json.loads(output)
+    facts = json.loads(output)
     assert code == 0
-    assert (found["documents"], found["skipped"]) == (22, 2)
-    assert found["columns"] == ["note", "sick", "patient", "age"]
-    assert found["labels"][0] == {"label": "yes", "documents": 14, "spans": 0}
-    assert found["words"]["longest"] == 3
+    assert (facts["documents"], facts["skipped"]) == (22, 2)
+    assert facts["columns"] == ["note", "sick", "patient", "age"]
+    assert facts["labels"][0] == {"label": "yes", "documents": 14, "spans": 0}
+    assert facts["words"]["longest"] == 3
     assert SECRET not in output
 
 

@@ -45,16 +45,16 @@ def hints_of(tree: ast.AST) -> Iterator[str]:
 
 def test_every_hint_in_the_source_that_names_a_command_can_be_typed() -> None:
     hints = (hint for path in SOURCES for hint in hints_of(ast.parse(path.read_text("utf-8"))))
-    found = [command for hint in hints for command in commands_in(hint)]
-    assert [one for one in found if not understood(parsed, one)] == []
-    assert len(found) > 25
+    results = [command for hint in hints for command in commands_in(hint)]
+    assert [one for one in results if not understood(parsed, one)] == []
+    assert len(results) > 25
 
 
 def test_every_command_in_the_source_exists() -> None:
     said = (text for path in SOURCES for text in texts(ast.parse(path.read_text("utf-8"))))
-    found = [command for text in said for command in commands_in(text) if is_known(command)]
-    assert [one for one in found if not understood(mentioned, one)] == []
-    assert len(found) > 120
+    results = [command for text in said for command in commands_in(text) if is_known(command)]
+    assert [one for one in results if not understood(mentioned, one)] == []
+    assert len(results) > 120
 
 
 def test_no_text_shows_an_expression_of_the_code() -> None:

@@ -179,9 +179,9 @@ def _source_of(name: str) -> str:
     """The text of the test of this name."""
     path, _, test = name.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == test]
-    assert found, name
-    return ast.unparse(found[0])
+    matches = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == test]
+    assert matches, name
+    return ast.unparse(matches[0])
 
 
 def test_every_hint_that_touches_a_file_is_done_by_a_test() -> None:
@@ -211,11 +211,11 @@ def _first_words(command: str) -> str:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    found = open_site(tmp_path / "home", entropy=SeededEntropy(1))
+    result = open_site(tmp_path / "home", entropy=SeededEntropy(1))
     until = datetime(2030, 1, 2, tzinfo=UTC)
     who = ("north", ("north",), bytes(32), until)
-    found.accept(Invitation("https://127.0.0.1:8443", bytes(32), "k3j4", "urgency", *who))
-    return found
+    result.accept(Invitation("https://127.0.0.1:8443", bytes(32), "k3j4", "urgency", *who))
+    return result
 
 
 def _said(error: Exception) -> str:

@@ -82,8 +82,8 @@ def test_serve_listens_where_the_invitations_say(
         def __init__(self, address: str) -> None:
             self.address = address
 
-    found = [Named(address) for address in addresses]
-    monkeypatch.setattr("sottovoce.node.coordinator.serving.registries", lambda _: found)
+    results = [Named(address) for address in addresses]
+    monkeypatch.setattr("sottovoce.node.coordinator.serving.registries", lambda _: results)
     assert serve._host(None) == host  # type: ignore[arg-type]
 
 

@@ -48,8 +48,8 @@ def test_terminal_escapes_in_a_study_are_refused_by_every_site(key: str, forged:
 @pytest.mark.parametrize("key", ["name", "coordinator", "approval", "labels", "stanmore"])
 @pytest.mark.parametrize("broken", ["a\rb", "a\nb", "a\t\x85\u2028b"])
 def test_line_breaks_in_a_study_count_as_spaces(key: str, broken: str) -> None:
-    found = parse_study(described(key, broken))
-    page, details = card_of(found).markdown().split("## Who takes part")
+    result = parse_study(described(key, broken))
+    page, details = card_of(result).markdown().split("## Who takes part")
     assert "a b" in " ".join(page.split()) + details
     assert broken not in details  # the page in plain words is wrapped
 
@@ -117,9 +117,9 @@ def test_names_are_not_read_as_marks_of_the_card() -> None:
 def test_status_and_list_after_a_hostile_invitation(tmp_path: Path, coordinator_home: Path) -> None:
     """The invitation is refused; nothing of it is kept that a later command would show."""
     line = (tmp_path / "sent" / "stanmore").read_text(encoding="utf-8")
-    found = Invitation.parse(line)
-    object.__setattr__(found, "title", REPAINT)
-    for command in (("join", found.line, "--data", "x.csv"), ("study", "list")):
+    result = Invitation.parse(line)
+    object.__setattr__(result, "title", REPAINT)
+    for command in (("join", result.line, "--data", "x.csv"), ("study", "list")):
         try:
             shown = call(*command, "--home", tmp_path / "victim")
         except InputError as error:

@@ -182,10 +182,10 @@ async def labelled(folder: Path, tab: Tab) -> None:
     assert await tab.run("document.querySelector('#file').files.length") == 1
     await tab.press("Label this file")
     await tab.until("document.querySelector('a[href*=labelled]') !== null", seconds=120)
-    found = await tab.run(
+    result = await tab.run(
         "fetch(document.querySelector('a[href*=labelled]').href).then(one => one.text())"
     )
-    labels = {row["label"] for row in csv.DictReader(found.splitlines())}
+    labels = {row["label"] for row in csv.DictReader(result.splitlines())}
     assert labels <= {"routine", "urgent"}
     assert labels
 

@@ -38,9 +38,9 @@ def test_every_stage_is_a_phase() -> None:
 
 
 def test_no_phase_is_compared_as_a_text() -> None:
-    found = {
+    results = {
         (str(path.relative_to(PACKAGE)), word)
         for path in sorted(PACKAGE.rglob("*.py"))
         for word in compared(ast.parse(path.read_text(encoding="utf-8"))) & PHASES
     }
-    assert found == OTHER_WORDS
+    assert results == OTHER_WORDS

@@ -34,22 +34,22 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_bbc_news_are_labelled_by_folder(installed: Path) -> None:
-    found = load_bbc_news()
-    assert [(item.text, item.label) for item in found] == [
+    result = load_bbc_news()
+    assert [(item.text, item.label) for item in result] == [
         ("a £5 loan", "business"),
         ("a phone", "tech"),
         ("a £5 phone", "tech"),
     ]
-    assert str(found[0].origin) == "business/001.txt"
+    assert str(result[0].origin) == "business/001.txt"
 
 
 def test_movie_reviews_are_read_from_their_table(installed: Path) -> None:
-    found = load_movie_reviews()
-    assert [(item.text, item.label) for item in found] == [
+    result = load_movie_reviews()
+    assert [(item.text, item.label) for item in result] == [
         ("dull,\nand long", "negative"),
         ("fine", "positive"),
     ]
-    assert [str(item.origin) for item in found] == [
+    assert [str(item.origin) for item in result] == [
         "combined_movie_reviews.csv line 3",
         "combined_movie_reviews.csv line 4",
     ]

@@ -27,11 +27,11 @@ def words(note: Note) -> list[str]:
 
 
 def test_the_same_seed_gives_the_same_notes_on_every_machine() -> None:
-    found = clinical_notes(60, sites=("a", "b"), random_state=1)
-    digest = hashlib.sha256("\x00".join(found.texts).encode()).hexdigest()
+    result = clinical_notes(60, sites=("a", "b"), random_state=1)
+    digest = hashlib.sha256("\x00".join(result.texts).encode()).hexdigest()
     assert digest[:16] == "bf1a001d06829708"
-    assert found == clinical_notes(60, sites=("a", "b"), random_state=1)
-    assert found.texts != clinical_notes(60, sites=("a", "b"), random_state=2).texts
+    assert result == clinical_notes(60, sites=("a", "b"), random_state=1)
+    assert result.texts != clinical_notes(60, sites=("a", "b"), random_state=2).texts
 
 
 def test_more_notes_keep_the_first_ones_and_a_site_does_not_depend_on_the_others() -> None:
@@ -199,6 +199,6 @@ def test_an_unknown_site_and_an_unknown_task_are_named(notes: ClinicalNotes) -> 
 
 
 def test_sites_beyond_the_named_ones_are_numbered() -> None:
-    found = clinical_notes(20, sites=20)
-    assert found.sites[12:14] == ("site-13", "site-14")
-    assert len(set(found.sites)) == 20
+    result = clinical_notes(20, sites=20)
+    assert result.sites[12:14] == ("site-13", "site-14")
+    assert len(set(result.sites)) == 20

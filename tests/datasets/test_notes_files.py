@@ -115,7 +115,7 @@ def test_sentences_and_entities_of_json_lines_are_read_back_as_spans(
     assert not source.problems.counts
     negated = 0
     for note, document in zip(notes.at("a"), documents, strict=True):
-        found = [(span.type, *_place(span)) for span in document.spans]
+        results = [(span.type, *_place(span)) for span in document.spans]
         expected = []
         for entity in note.entities:
             expected.append((entity.type, entity.start, entity.end))
@@ -125,7 +125,7 @@ def test_sentences_and_entities_of_json_lines_are_read_back_as_spans(
         expected += [
             (sentence.section, sentence.start, sentence.end) for sentence in note.sentences
         ]
-        assert found == expected
+        assert results == expected
     assert negated
     plain = list(open_source(file, SourceOptions(label="urgency")).documents())
     assert not any(":" in span.type for document in plain for span in document.spans)

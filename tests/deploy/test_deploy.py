@@ -19,15 +19,15 @@ UNITS = sorted((DEPLOY / "systemd").iterdir())
 
 def commands() -> list[tuple[str, list[str]]]:
     """Every call of our command in the examples, with the file that it stands in."""
-    found = []
+    collected = []
     for unit in UNITS:
         for line in re.findall(r"^ExecStart=(.*)$", unit.read_text(encoding="utf-8"), re.MULTILINE):
             words = shlex.split(line.replace("$(", "").replace(")", ""))
             words = shlex.split(words[2]) if words[0] == "/bin/sh" else words
-            found.append((unit.name, words[words.index("sottovoce") + 1 :]))
+            collected.append((unit.name, words[words.index("sottovoce") + 1 :]))
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
-    found += [(f"compose {name}", one["command"]) for name, one in services.items()]
-    return found
+    collected += [(f"compose {name}", one["command"]) for name, one in services.items()]
+    return collected
 
 
 @pytest.mark.parametrize(("where", "words"), commands(), ids=lambda value: str(value)[:40])
@@ -88,24 +88,26 @@ def test_the_container_runs_as_somebody_who_is_not_root() -> None:
 
 
 def test_every_container_of_the_example_is_read_only_and_has_a_home_of_its_own() -> None:
-    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    settings = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     homes = set()
-    for name, service in found["services"].items():
+    for name, service in settings["services"].items():
         assert service["read_only"] is True, name
         assert service["user"] == "10001:10001"
         assert service["cap_drop"] == ["ALL"]
         homes.add(service["volumes"][0].split(":")[0])
-    assert homes == set(found["volumes"])
-    assert all(port.startswith("127.0.0.1:") for port in found["services"]["coordinator"]["ports"])
+    assert homes == set(settings["volumes"])
+    assert all(
+        port.startswith("127.0.0.1:") for port in settings["services"]["coordinator"]["ports"]
+    )
 
 
 PAGE = (DEPLOY.parent / "docs" / "operating.md").read_text(encoding="utf-8")
 
 
 def test_every_option_on_the_page_is_one() -> None:
-    found = re.findall(r"`?(join|serve|backup|restore)\b[^`\n]*? (--[a-z-]+)", PAGE)
-    assert {"--monitor", "--notify", "--cluster"} <= {option for _, option in found}
-    for command, option in found:
+    matches = re.findall(r"`?(join|serve|backup|restore)\b[^`\n]*? (--[a-z-]+)", PAGE)
+    assert {"--monitor", "--notify", "--cluster"} <= {option for _, option in matches}
+    for command, option in matches:
         told = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "200"})
         assert option in told.stdout, (command, option)
 

@@ -93,8 +93,8 @@ def test_everything_that_the_page_forbids_is_tried_by_a_test() -> None:
 
 def _named_places() -> list[str]:
     """Every place in a home that the page names, as a pattern below it."""
-    found = re.findall(r"`HOME/([^`]+)`", PAGE)
-    places = [re.sub(r"\b(ID|SEAT)\b", "*", place) for place in dict.fromkeys(found)]
+    matches = re.findall(r"`HOME/([^`]+)`", PAGE)
+    places = [re.sub(r"\b(ID|SEAT)\b", "*", place) for place in dict.fromkeys(matches)]
     ledger = "studies/*/*/ledger.jsonl"
     assert "with its `.head` and `.receipt`" in PAGE
     return [*places, f"{ledger}.head", f"{ledger}.receipt"]
@@ -202,14 +202,14 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
         shutil.copytree(older, place)
         async with net.serving():
             joining = (net.join(site) for site in SITES)
-            found = await asyncio.gather(*joining, return_exceptions=True)
-        told = [one for one in found if "older copy" in str(one)]
-        assert told, found
+            results = await asyncio.gather(*joining, return_exceptions=True)
+        told = [one for one in results if "older copy" in str(one)]
+        assert told, results
         for error in told:
             assert isinstance(error, ViolationError)
             assert error.party == COORDINATOR
             assert "docs/backup.md" in " ".join(error.hints)
-        assert not any(isinstance(one, Joined) for one in found)
+        assert not any(isinstance(one, Joined) for one in results)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -82,8 +82,8 @@ def test_results_are_those_of_the_page(tmp_path: Path) -> None:
     assert list(shown) == said["study show"]
     brought = {"study", "seats", "documents", "left_out"}
     assert set(said["join --dry-run"]) == {*brought, *shown} - {"evaluation"}
-    found = json.loads(call("status", "--home", home, "--json"))
-    assert list(found) == said["status"]
+    facts = json.loads(call("status", "--home", home, "--json"))
+    assert list(facts) == said["status"]
     ordered = json.loads(call("study", "cancel", "--home", home, "--yes", "--json"))
     assert list(ordered) == said["study cancel"]
 

@@ -55,8 +55,8 @@ def test_the_formulas_of_blocks_are_the_models(block, v, d, n, count) -> None:
     slots = Slots(100, count)
     cost, steps = model(name, v=v, d=d, n=n, slots=slots)
     sizes = {"v": v, "d": d, "n": n, "T": steps, "k": EXP.squarings, "g": DIV.steps}
-    found = [eval(formula, {"b": slots.plaintexts_for}, sizes) for formula in formulas]  # noqa: S307 - our own page
-    assert Cost(*found) == cost
+    results = [eval(formula, {"b": slots.plaintexts_for}, sizes) for formula in formulas]  # noqa: S307 - our own page
+    assert Cost(*results) == cost
 
 
 def test_the_formulas_of_learners_are_the_models() -> None:

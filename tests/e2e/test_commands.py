@@ -69,8 +69,8 @@ class Commands:
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             for line in self._log(site).read_text().splitlines():
-                found = json.loads(line) if line.endswith("}") else {"event": ""}
-                if found["event"] == event and like.items() <= found.items():
+                facts = json.loads(line) if line.endswith("}") else {"event": ""}
+                if facts["event"] == event and like.items() <= facts.items():
                     return
             time.sleep(0.05)
         raise AssertionError((site, event, (self.root / f"{site}.err").read_text()))
@@ -189,8 +189,8 @@ def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None
         write(tmp_path / "new.csv", documents["valley"][-20:], labelled=False)
         here.run("valley", "classify", "new.csv", "--out", "labelled.csv")
         with (tmp_path / "labelled.csv").open() as file:
-            found = [list(row.values())[-1] for row in csv.DictReader(file)]
-        right = sum(a == b.label for a, b in zip(found, documents["valley"][-20:], strict=True))
+            results = [list(row.values())[-1] for row in csv.DictReader(file)]
+        right = sum(a == b.label for a, b in zip(results, documents["valley"][-20:], strict=True))
         assert right >= 15
         for site in SITES:
             here.run(site, "ledger", "verify")

@@ -224,10 +224,10 @@ def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
         name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")
     }
     grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
-    found = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=4)
-    assert len(found.tried) == 2
-    assert found.best_score_ == max(score for _, score in found.tried) > 0.9
-    assert toy().set_params(**found.best_params_).characters is None
+    match = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=4)
+    assert len(match.tried) == 2
+    assert match.best_score_ == max(score for _, score in match.tried) > 0.9
+    assert toy().set_params(**match.best_params_).characters is None
     with pytest.raises(InputError, match="settings of ToyTextClassifier, found 'alhpa'") as caught:
         search_plans(toy(), {"alhpa": [1]}, LocalFederation(parts))
     assert caught.value.hints == ("alpha",)
@@ -237,8 +237,8 @@ def test_every_fold_is_a_study_judged_on_what_it_left_out() -> None:
     parts = {
         name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")
     }
-    found = cross_validate(toy(held_out=0.0), LocalFederation(parts), folds=4)
-    assert found["test_score"].shape == found["fit_time"].shape == (4,)
-    assert found["test_score"].min() > 0.9
+    result = cross_validate(toy(held_out=0.0), LocalFederation(parts), folds=4)
+    assert result["test_score"].shape == result["fit_time"].shape == (4,)
+    assert result["test_score"].min() > 0.9
     with pytest.raises(InputError, match="2 to 100 folds, found 1"):
         cross_validate(toy(), LocalFederation(parts), folds=1)

@@ -53,9 +53,9 @@ def fitted(weights: str, engine: str = "shares", **settings: Any) -> ToyTextClas
 def test_a_peer_is_sent_the_weights_of_its_own_words_and_labels_its_own_texts(engine: str) -> None:
     listed, whole = fitted(REVEAL, engine), fitted("whole", engine)
     asked = [document.text for document in documents()["north"][:25]]
-    found = listed.predict(asked, peer="north") == whole.predict(asked, peer="north")
+    result = listed.predict(asked, peer="north") == whole.predict(asked, peer="north")
     # Both are right to rounding, so a near tie may fall either way.
-    assert np.mean(found) > 0.9
+    assert np.mean(result) > 0.9
     outcome = listed.study_
     model = outcome.models["north"]
     kept = kept_columns(documents()["north"], model.space, fewest=2, key=model.key)

@@ -91,8 +91,8 @@ def test_texts_go_through_intermediaries_too_and_labels_stay_sealed() -> None:
     )
     assert model.engine_ == "paillier"
     asked = [document.text for document in documents["north"][:20]]
-    found = model.predict(asked, peer="north") == alone.predict(asked, peer="north")
-    assert np.mean(found) > 0.9
+    result = model.predict(asked, peer="north") == alone.predict(asked, peer="north")
+    assert np.mean(result) > 0.9
 
 
 # What everybody saw

@@ -53,11 +53,11 @@ def test_own_figures_come_before_and_after_the_joint_ones(model: Toy) -> None:
 
 
 def test_alone_joint_and_pooled_are_compared_on_the_same_documents(model: Toy) -> None:
-    found = model.compare_alone()
-    assert set(found.alone) == {"north", "harbour", "stanmore"}
-    assert 0.5 < found.joint <= 1
-    assert "all, sealed" in repr(found)
-    assert "<svg" in found._repr_html_()
+    result = model.compare_alone()
+    assert set(result.alone) == {"north", "harbour", "stanmore"}
+    assert 0.5 < result.joint <= 1
+    assert "all, sealed" in repr(result)
+    assert "<svg" in result._repr_html_()
 
 
 def test_a_classifier_writes_its_report(model: Toy, tmp_path: Path) -> None:

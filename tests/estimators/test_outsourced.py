@@ -71,10 +71,10 @@ def test_evaluate_is_the_owners_own() -> None:
     data = load_ionosphere()
     federation = alone(data.train.X[:, COLUMNS], data.train.y)
     model = toy(alpha=20.0, held_out=0.3).fit(federation)
-    found = model.evaluate()
-    assert found.peers == ("alice",)
-    assert found.counts.sum() > 30
-    assert found.accuracy > 0.6
+    figures = model.evaluate()
+    assert figures.peers == ("alice",)
+    assert figures.counts.sum() > 30
+    assert figures.accuracy > 0.6
 
 
 def test_texts_too() -> None:
@@ -110,8 +110,8 @@ def test_the_evaluator_sees_ciphertexts_and_rounded_numbers(rados: int) -> None:
         for leaf in view.leaves()
     ]
     X, y = rows()
-    found = attack_everything(seen, modulus=modulus).documents
-    assert score(found, np.rint(64 * X), y).matched == 0
+    recovered = attack_everything(seen, modulus=modulus).documents
+    assert score(recovered, np.rint(64 * X), y).matched == 0
 
 
 def test_every_message_stands_on_the_card() -> None:

@@ -135,12 +135,12 @@ def test_ionosphere_sealed_scores_equal_the_plaintext_twin(asker: str) -> None:
     entities = data()
     model = fitted("ionosphere", remote="full", release="margin")
     numbers = slice(200, 351)
-    found = model.decision_function(
+    result = model.decision_function(
         entities.rows(asker, numbers), peer=asker, entities=entities.names[numbers]
     )
     expected = plain_scores(model, entities, asker, numbers)[:, 0]
-    assert found == pytest.approx(expected, abs=0.01)
-    wrong = np.mean(np.where(found > 0, 1, -1) != load_ionosphere().test.y)
+    assert result == pytest.approx(expected, abs=0.01)
+    wrong = np.mean(np.where(result > 0, 1, -1) != load_ionosphere().test.y)
     assert 0.10 < wrong < 0.18
 
 
@@ -168,13 +168,13 @@ def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict
     model = fitted("wards", engine=engine, verdict=verdict, alpha=5.0, remote="full")
     numbers = slice(0, 30)
     expected = plain_scores(model, entities, "bob", numbers)[:, 0]
-    found = model.predict(
+    predicted = model.predict(
         entities.rows("bob", numbers), peer="bob", entities=entities.names[numbers]
     )
     clear = np.abs(expected) > 5e-3
     plain = np.where(expected > 0, "class 1", "class 0")
     assert clear.sum() > 25
-    assert found[clear].tolist() == plain[clear].tolist()
+    assert predicted[clear].tolist() == plain[clear].tolist()
     assert model.engine_ == engine
 
 
@@ -199,14 +199,14 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
     right = []
     for alpha in alphas:
         theta = twin(model, entities, alpha=alpha)
-        found = 0
+        result = 0
         for asker in PEERS:
             peers = PEERS if remote == "full" else (asker,)
             rows = joint_rows(outcome, entities, names, asker=asker, peers=peers)
             scores = rows @ (outcome.models[asker].space.factors[:, np.newaxis] * theta)
             labels = [entities.labels[entities.names.index(name)] for name in names]
-            found += int(np.sum((scores[:, 0] > 0) == (np.array(labels) == "class 1")))
-        right.append(found)
+            result += int(np.sum((scores[:, 0] > 0) == (np.array(labels) == "class 1")))
+        right.append(result)
     chosen = outcome.trained.alpha
     assert {one.alpha for one in outcome.models.values()} == {chosen}
     if remote != "normalised":
@@ -216,12 +216,12 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
     model.alpha = chosen
     expected = plain_scores(model, entities, "bob", numbers)[:, 0]
     if remote == "full":
-        found = model.predict(
+        result = model.predict(
             entities.rows("bob", numbers), peer="bob", entities=entities.names[numbers]
         )
         clear = np.abs(expected) > 5e-3
         plain = np.where(expected > 0, "class 1", "class 0")
-        assert found[clear].tolist() == plain[clear].tolist()
+        assert result[clear].tolist() == plain[clear].tolist()
 
 
 def test_three_classes_and_balanced_weights() -> None:
@@ -231,23 +231,23 @@ def test_three_classes_and_balanced_weights() -> None:
         entities.federation()
     )
     numbers = slice(0, 20)
-    found = model.decision_function(
+    result = model.decision_function(
         entities.rows("carol", numbers), peer="carol", entities=entities.names[numbers]
     )
-    assert found == pytest.approx(plain_scores(model, entities, "carol", numbers), abs=0.01)
+    assert result == pytest.approx(plain_scores(model, entities, "carol", numbers), abs=0.01)
 
 
 def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None:
     entities = small()
     model = fitted("wards", remote="full", answering=("carol",), release="margin")
     asked = {"peer": "alice", "entities": entities.names[:10]}
-    found = model.decision_function(entities.rows("alice", slice(0, 10)), **asked)
+    result = model.decision_function(entities.rows("alice", slice(0, 10)), **asked)
     outcome = model.study_
     rows = joint_rows(
         outcome, entities, entities.names[:10], asker="alice", peers=("alice", "carol")
     )
     weights = outcome.models["alice"].space.factors[:, np.newaxis] * twin(model, entities)
-    assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
+    assert result == pytest.approx((rows @ weights)[:, 0], abs=0.01)
     assert "one peer alone answers" in StudyCard(outcome.study).markdown()
     assert outcome.views["answerer-carol"].of(EntityQuestion)
     assert [name for name, view in outcome.views.items() if view.of(EntityQuestion)] == [
@@ -260,11 +260,11 @@ def test_whom_nobody_answers_asks_with_what_it_has(remote: str, tmp_path: Path) 
     entities = small()
     model = fitted("wards", remote=remote, answering=("carol",), release="margin")
     numbers, asked = slice(0, 10), {"peer": "carol", "entities": entities.names[:10]}
-    found = model.decision_function(entities.rows("carol", numbers), **asked)
+    result = model.decision_function(entities.rows("carol", numbers), **asked)
     outcome = model.study_
     rows = joint_rows(outcome, entities, entities.names[:10], asker="carol", peers=("carol",))
     weights = outcome.models["carol"].space.factors[:, np.newaxis] * twin(model, entities)
-    assert found == pytest.approx((rows @ weights)[:, 0], abs=0.01)
+    assert result == pytest.approx((rows @ weights)[:, 0], abs=0.01)
     model.save(tmp_path / "carol.model", peer="carol")
     assert type(model).load(tmp_path / "carol.model", study=model)
 
@@ -284,7 +284,7 @@ def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
     model = toy(categories=entities.categories, remote="full", held_out=0.3).fit(
         entities.federation()
     )
-    found = model.evaluate()
+    figures = model.evaluate()
     held_out = [
         document.group
         for document in entities.federation().documents["alice"]
@@ -298,11 +298,11 @@ def test_evaluate_holds_the_same_entities_out_at_every_peer() -> None:
     ]
     # Every held-out entity counts once for each peer that asks about it, so a cell of three
     # entities is one of nine: smaller ones are left out.
-    assert found.fewest == 9
-    left_out = 3 * len(held_out) - int(found.counts.sum())
+    assert figures.fewest == 9
+    left_out = 3 * len(held_out) - int(figures.counts.sum())
     assert left_out % 3 == 0
-    assert 0 <= left_out <= 6 * int(found.left_out.sum())
-    assert found.accuracy > 0.7
+    assert 0 <= left_out <= 6 * int(figures.left_out.sum())
+    assert figures.accuracy > 0.7
 
 
 # What everybody saw
@@ -375,8 +375,8 @@ def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_say
     # Sums over at least three entities each, from which the attacks rebuild no entity.
     columns = joined_columns(outcome, entities).reshape(plan.blocks, -1)
     rows = joint_rows(outcome, entities, entities.names[:200], asker="alice")
-    found = attack_everything([columns]).documents
-    assert score(found, rows, entities.labels[:200]).matched == 0
+    recovered = attack_everything([columns]).documents
+    assert score(recovered, rows, entities.labels[:200]).matched == 0
 
 
 def test_blocks_of_one_entity_would_give_it_away() -> None:

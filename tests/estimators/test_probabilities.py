@@ -41,11 +41,11 @@ def test_released_scores_become_probabilities() -> None:
     with pytest.raises(MisuseError, match="no joint evaluation yet to calibrate with"):
         model.predict_proba(TEXTS)
     evaluation = model.evaluate()
-    found = model.predict_proba(TEXTS, peer="north")
+    predicted = model.predict_proba(TEXTS, peer="north")
     scores = model.decision_function(TEXTS)[:, np.newaxis]
     means = calibrations(evaluation)
-    assert np.array_equal(found, from_scores(scores, means, exclusive=True))
-    assert np.allclose(found.sum(axis=1), 1)
+    assert np.array_equal(predicted, from_scores(scores, means, exclusive=True))
+    assert np.allclose(predicted.sum(axis=1), 1)
 
 
 def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
@@ -53,8 +53,8 @@ def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
     evaluation = model.evaluate()
     (mean,) = calibrations(evaluation)
     before = model.operating_point_
-    found = model.predict_proba(TEXTS, peer="harbour")
-    assert set(found[:, 1].tolist()) <= set(mean.shares)
+    predicted = model.predict_proba(TEXTS, peer="harbour")
+    assert set(predicted[:, 1].tolist()) <= set(mean.shares)
     assert model.operating_point_ == before
     assert model.predict_proba(TEXTS[:1]).shape == (1, 2)
 
@@ -76,7 +76,7 @@ def test_a_label_that_was_never_given_is_likelier_than_its_share() -> None:
     labels = Labels(("a", "b", "c"))
     counts = np.array([[30, 0, 0], [10, 0, 0], [0, 0, 40]])
     table = Evaluation(labels, counts, counts < 0, 5, PEERS)
-    found = from_labels([("a",), ("b",), ("c",)], table)
-    assert np.allclose(found.sum(axis=1), 1)
-    assert np.allclose(found[0], [(30 + 0.5 + 0.1875) / 41, (10 + 0.0625) / 41, 0.25 / 41])
-    assert found[1, 1] == found[1].max() > 0.5
+    result = from_labels([("a",), ("b",), ("c",)], table)
+    assert np.allclose(result.sum(axis=1), 1)
+    assert np.allclose(result[0], [(30 + 0.5 + 0.1875) / 41, (10 + 0.0625) / 41, 0.25 / 41])
+    assert result[1, 1] == result[1].max() > 0.5

@@ -50,10 +50,10 @@ def test_ionosphere_at_four_peers_equals_plaintext_ridge(engine, alpha) -> None:
     model = ionosphere(engine=engine, alpha=alpha)
     ridge = Ridge(alpha=alpha, fit_intercept=False).fit(on_grid(data.train.X), data.train.y)
     plain = np.where(ridge.predict(on_grid(data.test.X)) > 0, 1, -1)
-    found = model.predict(data.test.X)
+    predicted = model.predict(data.test.X)
     assert model.engine_ == engine
-    assert found.dtype.kind == "i"
-    assert found.tolist() == plain.tolist()
+    assert predicted.dtype.kind == "i"
+    assert predicted.tolist() == plain.tolist()
     assert model.score(data.test.X, data.test.y, peer="site 2") > 0.8
     assert model.n_features_in_ == 34
 

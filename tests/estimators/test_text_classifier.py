@@ -85,9 +85,9 @@ def test_predict_gives_labels_as_they_were_given() -> None:
     model = ToyTextClassifier(features=8, key_bits=768, query_budget=500).fit(
         LocalFederation(parts)
     )
-    found = model.predict(texts, peer="b")
-    assert found.dtype.kind == "i"
-    assert found.tolist() == [1, 0]
+    predicted = model.predict(texts, peer="b")
+    assert predicted.dtype.kind == "i"
+    assert predicted.tolist() == [1, 0]
     assert model.classes_.tolist() == [0, 1]
     assert model.score(texts, [1, 1]) == 0.5
     assert model.predict([]).tolist() == []

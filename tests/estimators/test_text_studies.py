@@ -329,15 +329,15 @@ def test_a_part_of_another_study_is_refused(tmp_path) -> None:
 def test_a_stored_part_says_what_it_is_without_its_study(tmp_path) -> None:
     model, path = urgency(), tmp_path / "north.model"
     model.save(path, peer="north")
-    found = TextClassifier.look(path)
+    result = TextClassifier.look(path)
     study = model.study_.study
-    assert (found.version, found.peer, found.study) == (2, "north", "local federation")
-    assert (found.labels, found.features) == (("routine", "urgent"), 32)
-    assert found.fingerprint == StudyCard(study).fingerprint
-    assert found.space == model.study_.models["north"].space.fingerprint
-    assert dict(study.settings) == found.settings
-    assert not found.released
-    assert "settings" not in repr(found)
+    assert (result.version, result.peer, result.study) == (2, "north", "local federation")
+    assert (result.labels, result.features) == (("routine", "urgent"), 32)
+    assert result.fingerprint == StudyCard(study).fingerprint
+    assert result.space == model.study_.models["north"].space.fingerprint
+    assert dict(study.settings) == result.settings
+    assert not result.released
+    assert "settings" not in repr(result)
     path.chmod(0o640)
     with pytest.raises(OpenPermissionsError, match="found 640"):
         TextClassifier.look(path)

@@ -105,8 +105,8 @@ def _direction(key: SecretKey) -> Start:
     def program(entropy: Entropy) -> Party[Any]:
         operand = yield from fix(matrix, entropy=entropy, masking=MASKING)
         cut = Cut.of(SCALE, 4, MASKING)
-        found = yield from cut_times_fixed(u, operand, cut, entropy=entropy)
-        return found.product
+        result = yield from cut_times_fixed(u, operand, cut, entropy=entropy)
+        return result.product
 
     return program
 
@@ -130,8 +130,8 @@ def _lines(key: SecretKey) -> Start:
 
     def program(entropy: Entropy) -> Party[Any]:
         cuts = [Cut.of(SCALE, 4, MASKING)] * 2
-        found = yield from cut_and_multiply(lines, cuts, entropy=entropy)
-        return found.products[1]
+        result = yield from cut_and_multiply(lines, cuts, entropy=entropy)
+        return result.products[1]
 
     return program
 

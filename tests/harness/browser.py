@@ -34,10 +34,10 @@ class _Wire:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            found = json.loads(message.data)
-            waiting = self._waiting.pop(found.get("id", 0), None)
+            facts = json.loads(message.data)
+            waiting = self._waiting.pop(facts.get("id", 0), None)
             if waiting is not None and not waiting.done():
-                waiting.set_result(found)
+                waiting.set_result(facts)
 
     async def call(self, method: str, session: str | None = None, **given: Any) -> dict[str, Any]:
         number = next(self._numbers)
@@ -45,9 +45,9 @@ class _Wire:
         self._waiting[number] = answer
         message = {"id": number, "method": method, "params": given}
         await self._socket.send_json(message | ({"sessionId": session} if session else {}))
-        found = await asyncio.wait_for(answer, WAIT_SECONDS)
-        assert "error" not in found, (method, found.get("error"))
-        result: dict[str, Any] = found["result"]
+        outcome = await asyncio.wait_for(answer, WAIT_SECONDS)
+        assert "error" not in outcome, (method, outcome.get("error"))
+        result: dict[str, Any] = outcome["result"]
         return result
 
 
@@ -61,15 +61,15 @@ class Tab:
 
     async def run(self, script: str) -> Any:
         """What a script returns."""
-        found = await self.wire.call(
+        result = await self.wire.call(
             "Runtime.evaluate",
             self.session,
             expression=script,
             awaitPromise=True,
             returnByValue=True,
         )
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
 
     async def goto(self, address: str) -> None:
         """Open an address, and wait until it is loaded."""
@@ -154,17 +154,17 @@ class Tab:
 
     async def screenshot(self, path: Path) -> None:
         """The whole page as a picture."""
-        found = await self.wire.call(
+        result = await self.wire.call(
             "Page.captureScreenshot", self.session, captureBeyondViewport=True
         )
-        path.write_bytes(base64.b64decode(found["data"]))  # noqa: ASYNC240 - a small file
+        path.write_bytes(base64.b64decode(result["data"]))  # noqa: ASYNC240 - a small file
 
     async def axe(self) -> list[str]:
         """What axe-core finds wrong with the page for people who see or type differently."""
         await self.run(AXE.read_text(encoding="utf-8"))
-        found = await self.run("axe.run().then(one => one.violations.map(v => v.id + ': ' + "
+        result = await self.run("axe.run().then(one => one.violations.map(v => v.id + ': ' + "
                                "v.nodes.map(n => n.html.slice(0, 120)).join(' / ')))")  # fmt: skip
-        return list(found)
+        return list(result)
 
 
 @dataclass
@@ -179,10 +179,10 @@ class Browser:
         made = await self.wire.call(
             "Target.createTarget", url="about:blank", browserContextId=context
         )
-        found = await self.wire.call(
+        result = await self.wire.call(
             "Target.attachToTarget", targetId=made["targetId"], flatten=True
         )
-        tab = Tab(self.wire, found["sessionId"])
+        tab = Tab(self.wire, result["sessionId"])
         await self.wire.call("Page.enable", tab.session)
         return tab
 

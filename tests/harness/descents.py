@@ -28,13 +28,13 @@ def terms_for(peers=3, **more):
 def rados_for(terms, *, seed=0, documents=8):
     """Each peer's own rados of made-up documents, a quarter of their size, in fixed point."""
     rng = np.random.default_rng(seed)
-    found = {}
+    collected = {}
     for name, places in terms.places().items():
         X = rng.uniform(-1, 1, (documents, terms.plan.features))
         y = np.where(X.sum(axis=1) + rng.normal(size=documents) > 0, 1.0, -1.0)
         drawn = random_rados(Part.of(X, y), count=places.count, rng=rng) / 4
-        found[name] = written(drawn, terms.plan)
-    return found
+        collected[name] = written(drawn, terms.plan)
+    return collected
 
 
 def all_rados(rados, plan):

@@ -22,51 +22,51 @@ PROMISES = (
 
 def mangled(data: bytes, random: Random) -> bytes:
     """The same with a few changes: flipped, cut, repeated, moved, or made to promise much."""
-    found = bytearray(data)
+    result = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
-        at = random.randrange(len(found) + 1)
+        at = random.randrange(len(result) + 1)
         match random.randrange(8):
-            case 0 if found:
-                found[at % len(found)] ^= 1 << random.randrange(8)
-            case 1 if found:
-                found[at % len(found)] = random.randrange(256)
+            case 0 if result:
+                result[at % len(result)] ^= 1 << random.randrange(8)
+            case 1 if result:
+                result[at % len(result)] = random.randrange(256)
             case 2:
-                del found[at:]
+                del result[at:]
             case 3:
-                del found[at : at + random.randrange(1, 9)]
+                del result[at : at + random.randrange(1, 9)]
             case 4:
-                found[at:at] = random.randbytes(random.randrange(1, 9))
+                result[at:at] = random.randbytes(random.randrange(1, 9))
             case 5:
-                found[at:at] = random.choice(PROMISES)
+                result[at:at] = random.choice(PROMISES)
             case 6:
                 end = at + random.randrange(1, 40)
-                found[at:at] = found[at:end]
+                result[at:at] = result[at:end]
             case 7:
-                found[at : at + 5] = random.choice(PROMISES)
-    return bytes(found)
+                result[at : at + 5] = random.choice(PROMISES)
+    return bytes(result)
 
 
 def mangled_text(text: str, random: Random) -> str:
     """The same for a text that people write."""
     signs = "\"'[]{}=,.#\\\n\t\0 -+_0aeé🜛\u202e\ud7ff\x7f"
-    found = text
+    result = text
     for _ in range(random.choice((1, 1, 2, 4))):
-        at = random.randrange(len(found) + 1)
+        at = random.randrange(len(result) + 1)
         match random.randrange(6):
             case 0:
-                found = found[:at] + random.choice(signs) + found[at + 1 :]
+                result = result[:at] + random.choice(signs) + result[at + 1 :]
             case 1:
-                found = found[:at] + found[at + random.randrange(1, 30) :]
+                result = result[:at] + result[at + random.randrange(1, 30) :]
             case 2:
-                found = found[:at] + random.choice(signs) * random.randrange(1, 50) + found[at:]
+                result = result[:at] + random.choice(signs) * random.randrange(1, 50) + result[at:]
             case 3:
                 end = at + random.randrange(1, 200)
-                found = found[:at] + found[at:end] + found[at:]
+                result = result[:at] + result[at:end] + result[at:]
             case 4:
                 number = random.choice(("1e999", "-1", "99999999999999999999", "nan", "true", "[]"))
-                found = found[:at] + number + found[at:]
+                result = result[:at] + number + result[at:]
             case 5:
-                lines = found.splitlines(keepends=True)
+                lines = result.splitlines(keepends=True)
                 random.shuffle(lines)
-                found = "".join(lines)
-    return found
+                result = "".join(lines)
+    return result

@@ -82,12 +82,12 @@ def study_text(**changes: str) -> str:
         "enrolment": "1 minute",
         "stage": "20 seconds",
     }
-    found = {**settings, **changes}
-    if found["engine"] == "quorum":
-        found |= {"evaluator": "", "dealer": ""}
+    collected = {**settings, **changes}
+    if collected["engine"] == "quorum":
+        collected |= {"evaluator": "", "dealer": ""}
     else:
-        found["evaluator"] = f'evaluator = "{found["evaluator"]}"'
-    return TEXT.format(**found)
+        collected["evaluator"] = f'evaluator = "{collected["evaluator"]}"'
+    return TEXT.format(**collected)
 
 
 def described(text: str) -> StudyDescription:

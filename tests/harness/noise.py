@@ -39,15 +39,15 @@ def p_values(values: NDArray[np.uint64] | Sequence[int], modulus: int = 2**64) -
     if any(not 0 <= number < modulus for number in numbers):
         raise ValueError("noise: expected residues of the modulus, found a value outside")
     fractions = np.array([(number << 53) // modulus for number in numbers]) / 2.0**53
-    found = {
+    collected = {
         "the order of size": stats.kstest(fractions, "uniform").pvalue,
         "a value too close to zero": _closest(numbers, modulus),
         "the correlation of neighbours": _neighbours(fractions),
         "repeated values": _repeats(numbers, modulus),
     }
     for place, digits in _digits(numbers, modulus):
-        found[f"the {place} bits"] = _chi_square(digits, len(numbers))
-    return {name: min(1.0, p * len(found)) for name, p in found.items()}
+        collected[f"the {place} bits"] = _chi_square(digits, len(numbers))
+    return {name: min(1.0, p * len(collected)) for name, p in collected.items()}
 
 
 def _closest(numbers: list[int], modulus: int) -> float:

@@ -50,15 +50,15 @@ def options_of(words: tuple[str, ...]) -> set[str]:
 
 def commands_in(text: str) -> list[str]:
     """Every command in a text: in backticks, else up to the end of its line."""
-    found = []
+    collected = []
     for line in text.splitlines():
         for quoted in re.findall(r"`([^`]*)`", line):
-            found += [quoted] if quoted.startswith("sottovoce ") else []
+            collected += [quoted] if quoted.startswith("sottovoce ") else []
         bare = re.sub(r"`[^`]*`", "", line)
         match = COMMAND.search(bare)
         if match:
-            found.append(bare[match.start() :].strip())
-    return found
+            collected.append(bare[match.start() :].strip())
+    return collected
 
 
 def is_known(command: str) -> bool:

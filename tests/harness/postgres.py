@@ -18,9 +18,9 @@ _USER = "nobody"
 
 def program(name: str) -> str | None:
     """A program of PostgreSQL: on the PATH, or where Debian puts it, the newest."""
-    found = shutil.which(name)
-    if found is not None:
-        return found
+    result = shutil.which(name)
+    if result is not None:
+        return result
     versions = sorted(Path(_DEBIAN).glob(f"*/bin/{name}"), key=lambda one: float(one.parts[-3]))
     return str(versions[-1]) if versions else None
 

@@ -71,15 +71,15 @@ def opened(folder: Path) -> Iterator[Machine]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    found = Machine(folder, port, [])
+    result = Machine(folder, port, [])
     try:
-        yield found
+        yield result
     finally:
-        for process in found.started:
+        for process in result.started:
             if process.stdin is not None and not process.stdin.closed:
                 process.stdin.close()
             process.terminate()
-        for process in found.started:
+        for process in result.started:
             process.wait(timeout=300)
 
 

@@ -16,9 +16,9 @@ def test_a_piece_is_found_at_any_place(
     before: bytes, after: bytes, pieces: list[bytes], data: st.DataObject
 ) -> None:
     held = before + data.draw(st.sampled_from(pieces)) + after
-    found = first_held(held, pieces)
-    assert found in pieces
-    assert found in held
+    result = first_held(held, pieces)
+    assert result in pieces
+    assert result in held
 
 
 @given(

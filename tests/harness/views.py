@@ -44,11 +44,11 @@ def _opened(tensor: Ciphertext, key: SecretKey) -> Iterator[Any]:
     elif tensor.slots is not None:
         # Masks over whole ciphertexts hide the slots; an attacker would look all the same.
         width, count = tensor.slots.width, tensor.slots.count
-        found = [
+        results = [
             [int(m) >> width * slot & ((1 << width) - 1) for slot in range(count)]
             for m in decrypt_residues(key, tensor)
         ]
-        yield np.array(found, dtype=object).reshape(tensor.layout.lines, -1)
+        yield np.array(results, dtype=object).reshape(tensor.layout.lines, -1)
 
 
 def _lines(tensor: Ciphertext, residues: list[int]) -> Any:

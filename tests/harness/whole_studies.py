@@ -140,9 +140,9 @@ def transcript() -> Iterator[str]:
     for number, one in enumerate(studies()):
         one.train()
         asker = one.study.roster.peers[0]
-        found = one.classify(asker, list(one.courses[asker]._documents[:3]))
+        result = one.classify(asker, list(one.courses[asker]._documents[:3]))
         yield from (f"{number} {line}" for line in one.heard.lines)
-        yield f"{number} labels {found}"
+        yield f"{number} labels {result}"
 
 
 if __name__ == "__main__":

@@ -36,22 +36,22 @@ def test_two_that_agree(tmp_path: Path) -> None:
         *((LineKind.RECEIVED, one) for one in letters[:3]),
         (LineKind.SENT, answer),
     )
-    found = compare(north, other)
-    assert (found.alike, found.differences) == (4, ())
+    result = compare(north, other)
+    assert (result.alike, result.differences) == (4, ())
 
 
 def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
     cut = ledger(tmp_path, "north", *((LineKind.SENT, one) for one in letters[:2]))
     other = ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
-    found = compare(cut, other)
-    assert found.alike == 2
-    assert [difference.number for difference in found.differences] == [2, 3]
-    assert str(found.differences[0]) == (
+    result = compare(cut, other)
+    assert result.alike == 2
+    assert [difference.number for difference in result.differences] == [2, 3]
+    assert str(result.differences[0]) == (
         "letter 2 of session 73657373696f6e from north to coordinator: "
         "received, and not in the sender's ledger"
     )
-    assert compare(other, cut).differences == found.differences
+    assert compare(other, cut).differences == result.differences
 
 
 def test_a_ledger_in_short_counts_every_kind_of_letter(tmp_path: Path) -> None:

@@ -81,16 +81,16 @@ def test_a_line_says_what_left_to_whom_and_what_it_reveals(written: Path) -> Non
 
 
 def test_a_whole_ledger_verifies_and_says_against_what(written: Path) -> None:
-    found = verify(written, SEAT)
-    assert found.lines == 6
-    assert found.against == ("the head beside it",)
+    verified = verify(written, SEAT)
+    assert verified.lines == 6
+    assert verified.against == ("the head beside it",)
     with SiteLedger(written, NORTH) as ledger:
-        assert ledger.words == found.words
+        assert ledger.words == verified.words
         receipt = ledger.head()
         ledger.append(sent(9))
         witnesses = (
             LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),
-            LedgerWitnessed.of_words(found.words),
+            LedgerWitnessed.of_words(verified.words),
         )
         again = ledger.verify(witnesses=witnesses)
     assert again.lines == 7
@@ -231,9 +231,9 @@ def test_a_line_that_a_crash_cut_off_goes_and_a_line_says_so(written: Path) -> N
     with written.open("ab") as file:
         file.write(b'{"signature":"12')
     with SiteLedger(written, NORTH) as ledger:
-        found = ledger.verify()
+        verified = ledger.verify()
         last = list(ledger.entries())[-1]
-    assert found.lines == 7
+    assert verified.lines == 7
     assert written.read_bytes().startswith(whole)
     assert (last.what, last.study) == ("repair", "s1")
     assert last.note == "16 bytes of a line that a crash had cut off were taken away"
@@ -263,10 +263,10 @@ def test_a_second_writer_is_refused(written: Path) -> None:
         "except LedgerError as error: print(error)\n"
     )
     with SiteLedger(written, NORTH):
-        found = subprocess.run(
+        finished = subprocess.run(
             [sys.executable, "-c", code, str(written)], capture_output=True, text=True, check=True
         )
-    assert "another process writes it" in found.stdout
+    assert "another process writes it" in finished.stdout
 
 
 def test_a_full_disk_loses_no_line_and_leaves_no_half_one(

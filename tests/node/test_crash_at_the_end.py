@@ -25,11 +25,11 @@ def dying_once(method: Callable[..., Any], wanted: Callable[..., bool]) -> Calla
     left = [1]
 
     def called(self: Any, *arguments: Any, **options: Any) -> Any:
-        found = method(self, *arguments, **options)
+        result = method(self, *arguments, **options)
         if left and wanted(self, *arguments):
             left.clear()
             raise Killed
-        return found
+        return result
 
     return called
 
@@ -55,10 +55,10 @@ def test_a_crash_while_deleting(
 
     async def story() -> None:
         async with net.serving():
-            found = await asyncio.gather(
+            results = await asyncio.gather(
                 *(net.join(site) for site in SITES), return_exceptions=True
             )
-            assert [isinstance(one, Killed) for one in found] == [True, False, False]
+            assert [isinstance(one, Killed) for one in results] == [True, False, False]
             (again,) = await net.join_all("north")
         assert again.model is not None
         assert again.model.exists()

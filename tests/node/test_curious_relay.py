@@ -163,8 +163,8 @@ def reads(residues: list[int]) -> int:
     fit = [
         residue for residue in residues if 1 < residue < modulus**2 and gcd(residue, modulus) == 1
     ]
-    found = key.residues(fit) if fit else []
-    return sum(min(one, modulus - one).bit_length() < modulus.bit_length() - FAR for one in found)
+    result = key.residues(fit) if fit else []
+    return sum(min(one, modulus - one).bit_length() < modulus.bit_length() - FAR for one in result)
 
 
 def opened_anywhere(body: bytes) -> int:
@@ -260,7 +260,7 @@ def test_a_relay_that_shows_one_site_another_roster_is_heard_in_the_words(
             joining = (net.join(site, consent=noting(site)) for site in SITES)
             return list(await asyncio.gather(*joining, return_exceptions=True))
 
-    found = asyncio.run(story())
+    result = asyncio.run(story())
     assert words["north"] == words["harbour"] != words["valley"]
-    assert all(isinstance(one, TheirError) for one in found)
+    assert all(isinstance(one, TheirError) for one in result)
     assert not list(tmp_path.rglob("model"))

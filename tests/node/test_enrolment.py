@@ -100,8 +100,8 @@ def test_enrolment_that_ends_with_too_few_stops_with_the_reason(
     async def story() -> None:
         async with net.serving():
             joining = (net.join(one) for one in ("north", "harbour"))
-            found = await asyncio.gather(*joining, return_exceptions=True)
-            for error in found:
+            results = await asyncio.gather(*joining, return_exceptions=True)
+            for error in results:
                 assert isinstance(error, StoppedError)
                 assert "expected at least 3 peers, found 2" in error.message
 
@@ -119,8 +119,10 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
 
     async def story() -> None:
         async with net.serving():
-            found = await asyncio.gather(*(net.join(one) for one in (*here, "evaluator", "dealer")))
-            assert found[0].study.roster.peers == tuple(here)
+            results = await asyncio.gather(
+                *(net.join(one) for one in (*here, "evaluator", "dealer"))
+            )
+            assert results[0].study.roster.peers == tuple(here)
             late = invite_again(net.place, net.study, "Valley Practice", read=read_toy)
             net.tokens = (*(token for token in net.tokens if "valley" not in token.seats), late)
             with pytest.raises((InputError, TheirError), match="cannot enrol any more"):

@@ -28,9 +28,9 @@ def test_blocks_of_an_erased_key_do_not_open_with_the_sites_key(tmp_path: Path) 
     assert not key.exists()
     assert not salt_path(key).exists()
     for descriptor, before in zip(raw, (blocks, salt), strict=True):
-        found = os.pread(descriptor, 2**16, 0)
+        data = os.pread(descriptor, 2**16, 0)
         os.close(descriptor)
-        assert found == bytes(len(before))
+        assert data == bytes(len(before))
     # An older copy of the sealed file, from a journal of the file system: the salt is missing.
     key.write_bytes(blocks)
     key.chmod(0o600)

@@ -42,8 +42,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
         async with net.serving():
             await net.join_all(*FOUR, "evaluator")
         async with net.serving(), net.staying("evaluator", "harbour"):
-            found = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
-            assert {one.joint.peers for one in found} == {FOUR}
+            results = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in results} == {FOUR}
 
     asyncio.run(asyncio.wait_for(story(), 400))
     return net
@@ -91,10 +91,10 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
     with asking_for(told):
         async with net.serving(), net.staying("evaluator", "harbour"):
             asked = (net.evaluate(peer) for peer in told.peers)
-            found = await asyncio.gather(*asked, return_exceptions=True)
+            results = await asyncio.gather(*asked, return_exceptions=True)
             while not refusals(net, why):  # noqa: ASYNC110 - events are a list
                 await asyncio.sleep(0.05)
-    return found
+    return results
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
 def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat(
     trained: Network, told: OpenedEvaluation, why: str
 ) -> None:
-    found = asyncio.run(asyncio.wait_for(refused(trained, told, why), 400))
-    for error in found:
+    result = asyncio.run(asyncio.wait_for(refused(trained, told, why), 400))
+    for error in result:
         assert isinstance(error, ViolationError), error
         assert error.party == COORDINATOR
         assert why in error.message
@@ -125,8 +125,8 @@ def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
 ) -> None:
     async def story() -> None:
         async with trained.serving(), trained.staying("evaluator", "harbour"):
-            found = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
-            assert {one.joint.peers for one in found} == {FOUR}
+            results = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
+            assert {one.joint.peers for one in results} == {FOUR}
             await withdraw(trained.membership("lakeside"), options=trained.options())
             with pytest.raises(MisuseError, match="every evaluation has the same peers: north"):
                 await trained.evaluate("north")

@@ -56,9 +56,9 @@ def test_sites_are_sent_the_weights_of_their_own_features(tmp_path: Path) -> Non
             await asyncio.gather(*(net.join(site, policy=consents) for site in sites))
         async with net.serving(), net.staying("evaluator"):
             answers = {site: await net.classify(site, asked) for site in ("north", "harbour")}
-        return {site: [found[0] for found in got.classes] for site, got in answers.items()}
+        return {site: [result[0] for result in got.classes] for site, got in answers.items()}
 
-    found = asyncio.run(story())
+    result = asyncio.run(story())
     rows = [row for part in parts.values() for row in part]
     X = np.array([[1, *row.columns.values()] for row in rows])
     y = np.array([1 if row.label == "sick" else -1 for row in rows])
@@ -68,4 +68,4 @@ def test_sites_are_sent_the_weights_of_their_own_features(tmp_path: Path) -> Non
         scores = X_asked @ weights
         clear = np.abs(scores) > 0.02
         expected = np.where(scores > 0, "sick", "well")
-        assert (np.array(found[site]) == expected)[clear].all(), site
+        assert (np.array(result[site]) == expected)[clear].all(), site

@@ -79,11 +79,11 @@ def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
             while json.loads(await mallory.status())["phase"] != "stopped":  # noqa: ASYNC110 - over the line
                 await asyncio.sleep(0.05)
             # What was sent to the coordinator is gone from its disk, free pages included.
-            found = sqlite3.connect(net.place.folder / "studies" / net.study / "mailbox.db")
-            assert found.execute("PRAGMA freelist_count").fetchone() == (0,)
+            database = sqlite3.connect(net.place.folder / "studies" / net.study / "mailbox.db")
+            assert database.execute("PRAGMA freelist_count").fetchone() == (0,)
             for_us = "recipient = 'coordinator' AND taken = 0 AND length(body) > 1000"
-            assert found.execute(f"SELECT 1 FROM letters WHERE {for_us}").fetchall() == []  # noqa: S608 - constant
-            found.close()
+            assert database.execute(f"SELECT 1 FROM letters WHERE {for_us}").fetchall() == []  # noqa: S608 - constant
+            database.close()
             # Another study at the same port goes on.
             other = replace(net, tokens=others, events=[])
             async with seated(other, "valley") as honest:

@@ -64,6 +64,6 @@ def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
                     await joined
 
     asyncio.run(story())
-    found = status(net.membership("north"))
-    assert [one.seat for one in found] == ["north", "evaluator"]
-    assert all(isinstance(one, SeatStatus) and one.phase is Phase.STOPPED for one in found)
+    seats = status(net.membership("north"))
+    assert [one.seat for one in seats] == ["north", "evaluator"]
+    assert all(isinstance(one, SeatStatus) and one.phase is Phase.STOPPED for one in seats)

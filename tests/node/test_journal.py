@@ -227,9 +227,9 @@ def test_a_second_process_is_refused(path: Path) -> None:
     command = [sys.executable, "-c", code, str(path)]
     with Journal(path, key=KEY) as journal:
         journal.commit(letters=[outgoing()])
-        found = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "another process uses it" in found.stdout
-        assert "only one process may run a seat" in found.stdout
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "another process uses it" in finished.stdout
+        assert "only one process may run a seat" in finished.stdout
         with pytest.raises(JournalError, match="another process uses it"):
             Journal(path, key=KEY)
         journal.commit(letters=[outgoing(1)])
@@ -276,9 +276,9 @@ def test_what_was_committed_survives_a_killed_process(path: Path) -> None:
         child.kill()
         last = max([last, *(int(line) for line in child.stdout.read().split("\n")[:-1])])
     with Journal(path, key=KEY) as journal:
-        found = [one.head.number for one in journal.steps(b"s")]
-    assert found == list(range(len(found)))
-    assert len(found) in {last + 1, last + 2}
+        result = [one.head.number for one in journal.steps(b"s")]
+    assert result == list(range(len(result)))
+    assert len(result) in {last + 1, last + 2}
 
 
 def test_a_forgotten_session_is_gone_and_never_begins_again(path: Path) -> None:

@@ -69,9 +69,9 @@ def test_sites_learn_both_levels(tmp_path: Path) -> None:
             answer = await net.classify("west", parts["west"][:10])
         return {name for classes in answer.classes for name in classes}
 
-    found = asyncio.run(story())
-    assert "Drug" in found
-    assert found & {"routine", "urgent"}
+    result = asyncio.run(story())
+    assert "Drug" in result
+    assert result & {"routine", "urgent"}
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,18 @@ def plan(level: Level, labelling: Labelling | None = None, **settings: object) -
 
 def test_a_document_gets_its_label() -> None:
     here = plan(Level.DOCUMENT)
-    found = by_document(DOCUMENTS, [("no",), ("yes",)], here)
-    assert [one.label for one in as_table(found, here)] == ["no", "yes"]
-    assert [one.group for one in as_table(found, here)] == [None, "p1"]
-    spans = [span.spans[0] for span in as_spans(found, here)]
+    answers = by_document(DOCUMENTS, [("no",), ("yes",)], here)
+    assert [one.label for one in as_table(answers, here)] == ["no", "yes"]
+    assert [one.group for one in as_table(answers, here)] == [None, "p1"]
+    spans = [span.spans[0] for span in as_spans(answers, here)]
     assert [(span.type, span.fragments[0].end) for span in spans] == [("no", 20), ("yes", 25)]
 
 
 def test_labels_that_overlap_stay_together() -> None:
     here = StudyPlan("p", Labels(("a", "b c"), exclusive=False))
-    found = by_document(DOCUMENTS, [("a", "b c"), ()], here)
-    assert [one.label for one in as_table(found, here)] == [("a", "b c"), ()]
-    assert [[span.type for span in one.spans] for one in as_spans(found, here)] == [
+    answers = by_document(DOCUMENTS, [("a", "b c"), ()], here)
+    assert [one.label for one in as_table(answers, here)] == [("a", "b c"), ()]
+    assert [[span.type for span in one.spans] for one in as_spans(answers, here)] == [
         ["a", "b_c"],
         [],
     ]

@@ -30,9 +30,9 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
     ledgers = {name: list(read_ledger(path)) for name, path in paths.items()}
     shared = 0
     for one, other in combinations(ledgers, 2):
-        found = compare(ledgers[one], ledgers[other])
-        assert found.differences == (), f"{one} and {other}: {found.differences[0]}"
-        shared += found.alike
+        compared = compare(ledgers[one], ledgers[other])
+        assert compared.differences == (), f"{one} and {other}: {compared.differences[0]}"
+        shared += compared.alike
     assert shared > 100
     for name, lines in ledgers.items():
         _check_lines(name, lines)

@@ -19,11 +19,11 @@ NAMES = ("s-7-secret", "north", "Stanmore", "approval withdrawn")
 
 async def asked(monitor: Monitor, *paths: str) -> list[tuple[int, str]]:
     async with monitor.serving("127.0.0.1", 0), aiohttp.ClientSession() as session:
-        found = []
+        collected = []
         for path in paths:
             async with session.get(f"http://127.0.0.1:{monitor.port}{path}") as answer:
-                found.append((answer.status, await answer.text()))
-        return found
+                collected.append((answer.status, await answer.text()))
+        return collected
 
 
 @pytest.fixture

@@ -106,9 +106,9 @@ def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str
         async with net.serving():
             await goes_on(net, other)
         assert stopped(net) == [net.study]
-        found = {study.study: study.phase for study in studies(net.place, read=read_toy)}
-        assert found.keys() == {net.study, other.study}
-        assert found[other.study] == "enrolment"
+        by_name = {study.study: study.phase for study in studies(net.place, read=read_toy)}
+        assert by_name.keys() == {net.study, other.study}
+        assert by_name[other.study] == "enrolment"
         create_study(net.place, net.text, read=read_toy)
 
     asyncio.run(asyncio.wait_for(story(), 400))
@@ -124,8 +124,8 @@ def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
             for path in (places[0] / "status.json", places[1] / "north" / "status.json"):
                 path.unlink(missing_ok=True)
                 (path / "in the way").mkdir(parents=True)
-            found = await net.join_all(*SITES)
-            assert all(one.model is not None for one in found)
+            result = await net.join_all(*SITES)
+            assert all(one.model is not None for one in result)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -197,9 +197,9 @@ def test_an_absent_evaluator_is_named_and_nothing_is_charged(
                 with pytest.raises(AbsenceError, match=r"evaluator: does not answer: waited 40 s"):
                     await trained.classify("valley", mine)
         async with trained.serving(), trained.staying("north", "harbour"):
-            found = await trained.classify("valley", mine)
+            answer = await trained.classify("valley", mine)
             again = await trained.classify("valley", mine)
-        assert found.left - again.left == 4000 - found.left
+        assert answer.left - again.left == 4000 - answer.left
 
     asyncio.run(story())
 
@@ -218,15 +218,15 @@ def test_without_the_dealer_labels_are_found_all_the_same_and_charged_once(
         async with trained.serving(), trained.staying("north"):
             with monkeypatch.context() as patch:
                 Absence(patch).of("dealer")
-                found = await trained.classify("valley", mine)
-        assert (dealt.verdict, found.verdict) == (Verdict.FSS, Verdict.DGK)
-        assert found.classes == dealt.classes
-        assert found.left == dealt.left - 2 * batch
+                answer = await trained.classify("valley", mine)
+        assert (dealt.verdict, answer.verdict) == (Verdict.FSS, Verdict.DGK)
+        assert answer.classes == dealt.classes
+        assert answer.left == dealt.left - 2 * batch
         (told,) = [event for event in trained.events if isinstance(event, QueryWithoutDealer)]
         assert told.dealer == "dealer"
         async with trained.serving(), trained.staying("north", "harbour"):
             again = await trained.classify("valley", mine)
-            assert (again.verdict, again.left) == (Verdict.FSS, found.left - batch)
+            assert (again.verdict, again.left) == (Verdict.FSS, answer.left - batch)
 
     asyncio.run(story())
     assert _record(trained, "valley").open == ()
@@ -243,8 +243,8 @@ def test_a_query_without_the_dealer_that_is_killed_goes_on_without_it(
                 Absence(patch).of("dealer")
                 assert (await _killed(trained, mine, "deliver")).dead
                 trained.events.clear()
-                found = await trained.classify("valley", mine)
-        assert found.verdict is Verdict.DGK
+                answer = await trained.classify("valley", mine)
+        assert answer.verdict is Verdict.DGK
         kinds = {type(event) for event in trained.events}
         assert QueryGoesOn in kinds
         assert QueryWithoutDealer not in kinds

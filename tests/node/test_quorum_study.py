@@ -57,9 +57,9 @@ def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> 
             answer = await net.classify("valley", mine)
             assert answer.classes == in_memory(net).classify("valley", mine).classes
             assert (await net.classify("harbour", mine)).classes == answer.classes
-            found = await asyncio.gather(*(net.evaluate(site) for site in SITES))
-        joint = found[0].joint
-        assert all((one.joint.counts == joint.counts).all() for one in found)
+            results = await asyncio.gather(*(net.evaluate(site) for site in SITES))
+        joint = results[0].joint
+        assert all((one.joint.counts == joint.counts).all() for one in results)
         assert joint.peers == SITES
 
     asyncio.run(story())

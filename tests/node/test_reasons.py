@@ -35,13 +35,13 @@ def outcome(root: Path) -> list[StoppedError]:
         async with net.serving():
             return await asyncio.gather(*(net.join(site) for site in SITES), return_exceptions=True)
 
-    found = asyncio.run(story())
-    assert all(isinstance(one, StoppedError) for one in found), found
+    result = asyncio.run(story())
+    assert all(isinstance(one, StoppedError) for one in result), result
     for path in root.rglob("*"):
         if path.is_file():
             assert TOKEN.encode() not in path.read_bytes(), path
-    assert not any(TOKEN in repr(one) for one in (*found, *net.events))
-    return found
+    assert not any(TOKEN in repr(one) for one in (*result, *net.events))
+    return result
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,11 @@ def cut_off(ledger: SeatLedger, lines: int) -> None:
 def test_every_seat_has_a_receipt_of_all_that_it_did_in_the_study(trained: Network) -> None:
     for seat in (*SITES, "evaluator", "dealer"):
         ledger = ledger_of(trained, seat)
-        found = verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+        verified = verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
         told = ledger.kept_receipt()[0]
-        assert "the coordinator's receipt of" in found.against[0]
+        assert "the coordinator's receipt of" in verified.against[0]
         # After it there stand only the head that was told, and its receipt.
-        assert found.lines - told.count <= 4
+        assert verified.lines - told.count <= 4
 
 
 def test_a_ledger_that_was_cut_off_with_its_head_is_caught_by_the_receipts(

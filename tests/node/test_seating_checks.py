@@ -89,7 +89,7 @@ def test_a_plan_beyond_a_sites_policy_is_declined_by_that_site(tmp_path: Path) -
             )
             return list(await asyncio.gather(*joining, return_exceptions=True))
 
-    found = dict(zip(net.documents, asyncio.run(story()), strict=True))
+    result = dict(zip(net.documents, asyncio.run(story()), strict=True))
     with pytest.raises(InputError, match="min_documents: expected at least 10, found 3"):
-        raise found["valley"]
-    assert isinstance(found["north"], StoppedError)
+        raise result["valley"]
+    assert isinstance(result["north"], StoppedError)

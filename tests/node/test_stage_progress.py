@@ -56,9 +56,9 @@ def test_the_disk_keeps_how_far_a_stage_is(tmp_path: Path) -> None:
     (tmp_path / "seats").mkdir()
     status = StudyStatus(tmp_path.name, "name", Phase.TRAINING, 1, (), ("north",), "", ())
     write_status(tmp_path, replace(status, done=0.25, ends=1234.0))
-    found = read_status(tmp_path)
-    assert found is not None
-    assert (found.done, found.ends) == (0.25, 1234.0)
+    seats = read_status(tmp_path)
+    assert seats is not None
+    assert (seats.done, seats.ends) == (0.25, 1234.0)
 
 
 def test_every_seat_of_a_quorum_has_bytes_in_the_stage_in_which_it_moves_them() -> None:

@@ -147,11 +147,11 @@ def test_the_card_tells_the_times_that_the_programs_wait(tmp_path: Path) -> None
         await runner.close()
         return runner.agent.waits
 
-    found = asyncio.run(waits())
+    result = asyncio.run(waits())
     card = card_of(parse_study(net.text, plan_type=type(study.plan))).markdown()
-    for seconds in (60.0, found.gather, found.receive, LINE_STAGES * found.gather):
+    for seconds in (60.0, result.gather, result.receive, LINE_STAGES * result.gather):
         assert in_words(timedelta(seconds=seconds)) in card
-    assert (found.gather, found.receive) == (20.0, 60.0)
+    assert (result.gather, result.receive) == (20.0, 60.0)
 
 
 def test_people_may_take_longer_than_a_stage_to_compare_words(tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ def with_line(line: str, table: str = "study", text: str = SMALL) -> str:
 
 
 def test_the_example_is_a_study_and_explains_every_setting() -> None:
-    found = parse_study(example())
-    assert found.plan.features == 2048
-    assert found.approval.startswith("Ethics Committee")
+    described = parse_study(example())
+    assert described.plan.features == 2048
+    assert described.approval.startswith("Ethics Committee")
     for key in KEYS:
         assert re.search(rf"^(# )?{key} = ", example(), re.MULTILINE), key
 
@@ -119,8 +119,8 @@ def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:
 
 
 def test_who_sits_where() -> None:
-    found = parse_study(SMALL)
-    assert [(seat.name, seat.role) for seat in found.seats] == [
+    described = parse_study(SMALL)
+    assert [(seat.name, seat.role) for seat in described.seats] == [
         ("coordinator", Role.COORDINATOR),
         ("north", Role.PEER),
         ("evaluator", Role.EVALUATOR),
@@ -128,10 +128,10 @@ def test_who_sits_where() -> None:
         ("dealer", Role.DEALER),
         ("west", Role.PEER),
     ]
-    assert [invited.name for invited in found.organisations] == ["north", "south", "west"]
-    assert found.organisation("north").roles == (Role.PEER, Role.EVALUATOR)
+    assert [invited.name for invited in described.organisations] == ["north", "south", "west"]
+    assert described.organisation("north").roles == (Role.PEER, Role.EVALUATOR)
     with pytest.raises(InputError, match="expected an organisation of it"):
-        found.organisation("east")
+        described.organisation("east")
 
 
 def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
@@ -143,14 +143,14 @@ def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
 
 
 def test_who_did_not_come_is_not_in_the_roster() -> None:
-    found = parse_study(with_line("min_peers = 2"))
+    described = parse_study(with_line("min_peers = 2"))
     publics = {
         one.name: bytes([number]) * 32
-        for number, one in enumerate(found.seats)
+        for number, one in enumerate(described.seats)
         if one.name != "west"
     }
-    assert found.roster(publics).peers == ("north", "south")
-    assert found.study(publics).plan is found.plan
+    assert described.roster(publics).peers == ("north", "south")
+    assert described.study(publics).plan is described.plan
 
 
 def test_equal_texts_give_equal_plans_and_hashes() -> None:
@@ -226,9 +226,9 @@ def test_a_word_list_is_taken_into_the_text(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(listed, encoding="utf-8")
     text = with_line('words = "list.txt"', text=with_line('dictionary = "given"'))
     (tmp_path / "study.toml").write_text(with_line("features = 5", text=text), encoding="utf-8")
-    found = load_study(tmp_path / "study.toml")
-    assert found.plan.words == tuple(words)
-    assert parse_study(found.text).plan == found.plan
+    described = load_study(tmp_path / "study.toml")
+    assert described.plan.words == tuple(words)
+    assert parse_study(described.text).plan == described.plan
 
 
 def test_distrusted_words_become_their_places() -> None:
@@ -444,9 +444,9 @@ ALONE = SMALL.partition("[roles]")[0]
 
 
 def test_three_peers_without_helpers_compute_by_themselves() -> None:
-    found = parse_study(ALONE)
-    assert found.rehearsed().engine is Engine.QUORUM
-    assert [(seat.name, seat.role) for seat in found.organisation("south").seats] == [
+    described = parse_study(ALONE)
+    assert described.rehearsed().engine is Engine.QUORUM
+    assert [(seat.name, seat.role) for seat in described.organisation("south").seats] == [
         ("south", Role.PEER),
         ("member-south", Role.MEMBER),
     ]
@@ -456,8 +456,8 @@ def test_three_peers_without_helpers_compute_by_themselves() -> None:
 
 def test_who_computes_can_be_named() -> None:
     text = ALONE.replace("[peers]", '[peers]\neast = "Eastfield"')
-    found = parse_study(f'{text}[roles]\nmembers = ["east", "north", "west"]\n').rehearsed()
-    assert found.quorum.members == ("member-east", "member-north", "member-west")
+    described = parse_study(f'{text}[roles]\nmembers = ["east", "north", "west"]\n').rehearsed()
+    assert described.quorum.members == ("member-east", "member-north", "member-west")
     assert parse_study(text).rehearsed().quorum.threshold == 1
 
 

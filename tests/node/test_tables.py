@@ -96,8 +96,8 @@ def test_three_sites_learn_from_columns_and_label_rows(tmp_path: Path) -> None:
         scores = numbers(tmp_path / "asked.csv")[0] @ theta
         clear = np.abs(scores) > 0.01
         expected = np.where(scores > 0, "back", "home")
-        found = np.array([classes[0] for classes in answer.classes])
-        assert (found == expected)[clear].all()
+        labels = np.array([classes[0] for classes in answer.classes])
+        assert (labels == expected)[clear].all()
         assert clear.sum() > 20
 
     asyncio.run(story())

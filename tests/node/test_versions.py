@@ -66,8 +66,8 @@ def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
 
     async def story() -> None:
         async with Mailbox(path) as mailbox:
-            found = [one.body for _, one in await mailbox.letters("bob")]
-            assert found == [b"body", b"taken"]
+            bodies = [one.body for _, one in await mailbox.letters("bob")]
+            assert bodies == [b"body", b"taken"]
             assert mailbox.held("alice") == HeldLetters()
             await mailbox.post(Letter(SESSION, "alice", "bob", 2, b"next"))
             assert mailbox.held("alice").letters == 1

@@ -55,7 +55,7 @@ def is_public(body: bytes) -> bool:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
-    found = Written()
+    result = Written()
     seal, new, commit, add = (
         SealedSqlite.seal,
         Journal._new_session,
@@ -67,7 +67,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     def sealing(self: SealedSqlite, content: Any, table: str, *place: bytes) -> bytes:
         box = seal(self, content, table, *place)
         if table not in {"note", "proof"} and not public[0]:
-            found.boxes.append(box)
+            result.boxes.append(box)
         return box
 
     def adding(self: Journal, run: Any, one: Outgoing) -> Outgoing:
@@ -79,20 +79,20 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 
     def opening(self: Journal, session: bytes, head: bytes) -> Opened:
         opened = new(self, session, head)
-        found.plain.append(opened.seed)
+        result.plain.append(opened.seed)
         return opened
 
     def committing(self: Journal, **what: Any) -> None:
         if what.get("step") is not None:
-            found.plain.append(what["step"].body)
-            found.sent += [one.letter for one in what.get("letters", ())]
+            result.plain.append(what["step"].body)
+            result.sent += [one.letter for one in what.get("letters", ())]
         commit(self, **what)
 
     monkeypatch.setattr(SealedSqlite, "seal", sealing)
     monkeypatch.setattr(Journal, "_new_session", opening)
     monkeypatch.setattr(Journal, "commit", committing)
     monkeypatch.setattr(Journal, "_add_letter", adding)
-    return found
+    return result
 
 
 def files_of(root: Path) -> list[Path]:
@@ -127,8 +127,8 @@ def left_in_the_mailbox(net: Network, written: Written) -> list[tuple[str, str, 
         and not is_public(one.body)
     ]
     assert len(own) > 10
-    found = [one for one in own if first_held(data, [one.body[-PIECE:]])]
-    return [(one.sender, one.recipient, tag_of(one.body)) for one in found]
+    matches = [one for one in own if first_held(data, [one.body[-PIECE:]])]
+    return [(one.sender, one.recipient, tag_of(one.body)) for one in matches]
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
@@ -168,8 +168,8 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
             joining = [asyncio.create_task(net.join(site, on_event=watch)) for site in SITES]
             await begun.wait()
             cancel_study(net.place, net.study, reason="we changed our minds")
-            found = await asyncio.gather(*joining, return_exceptions=True)
-            assert all(isinstance(one, StoppedError) for one in found), found
+            results = await asyncio.gather(*joining, return_exceptions=True)
+            assert all(isinstance(one, StoppedError) for one in results), results
             await cleaned.wait()
 
     asyncio.run(asyncio.wait_for(story(), 400))

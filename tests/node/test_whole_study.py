@@ -42,16 +42,16 @@ def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> 
         async with net.serving():
             await net.join_all(*SITES, "evaluator")
         async with net.serving(), net.staying("evaluator", "harbour"):
-            found = await asyncio.gather(*(net.evaluate(one) for one in SITES))
-        joint = found[0].joint
-        assert all((one.joint.counts == joint.counts).all() for one in found)
+            results = await asyncio.gather(*(net.evaluate(one) for one in SITES))
+        joint = results[0].joint
+        assert all((one.joint.counts == joint.counts).all() for one in results)
         assert joint.peers == SITES
         # Of 56 documents, under a dictionary key of its own in every run.
         assert joint.accuracy > 0.55
         assert joint.roc["urgent"].auc > 0.55
-        rows = [int(one.own.counts.sum()) for one in found]
+        rows = [int(one.own.counts.sum()) for one in results]
         assert sum(rows) >= int(joint.counts.sum())
-        assert all(one.own.peers == (site,) for one, site in zip(found, SITES, strict=True))
+        assert all(one.own.peers == (site,) for one, site in zip(results, SITES, strict=True))
         async with net.serving(), net.staying("evaluator", "harbour"):
             with pytest.raises(MisuseError, match="the query budget of 1 evaluations is spent"):
                 await net.evaluate("north")

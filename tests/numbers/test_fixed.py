@@ -37,11 +37,11 @@ def test_encode_equals_exact_rounding_or_raises(values: np.ndarray, f: int, boun
         with pytest.raises(BoundError, match="encode: expected magnitudes up to"):
             encode(values, scale)
         return
-    found = encode(values, scale)
-    assert found.shape == values.shape
-    assert found.dtype == (np.int64 if bound < 2**63 else object)
-    assert [int(value) for value in found.ravel().tolist()] == wanted
-    assert all(type(value) is int for value in found.ravel().tolist())
+    encoded = encode(values, scale)
+    assert encoded.shape == values.shape
+    assert encoded.dtype == (np.int64 if bound < 2**63 else object)
+    assert [int(value) for value in encoded.ravel().tolist()] == wanted
+    assert all(type(value) is int for value in encoded.ravel().tolist())
 
 
 @given(st.data(), FRACTIONS, BOUNDS)
@@ -91,17 +91,17 @@ def test_other_floats_are_exact_too(dtype: type) -> None:
 @given(st.lists(st.integers(-(2**300), 2**300), max_size=5), st.integers(0, 1300))
 def test_decode_is_the_nearest_float(integers: list[int], f: int) -> None:
     scale = Scale(f, 2**300)
-    found = decode(np.array(integers, dtype=object), scale)
-    assert found.dtype == np.float64
-    assert found.tolist() == [float(Fraction(value, 2**f)) for value in integers]
+    decoded = decode(np.array(integers, dtype=object), scale)
+    assert decoded.dtype == np.float64
+    assert decoded.tolist() == [float(Fraction(value, 2**f)) for value in integers]
 
 
 @given(hnp.arrays(np.int64, SHAPES), st.integers(0, 1300))
 def test_decode_of_int64_is_the_nearest_float(integers: np.ndarray, f: int) -> None:
-    found = decode(integers, Scale(f, 2**63))
+    decoded = decode(integers, Scale(f, 2**63))
     wanted = [float(Fraction(value, 2**f)) for value in integers.ravel().tolist()]
-    assert found.shape == integers.shape
-    assert found.ravel().tolist() == wanted
+    assert decoded.shape == integers.shape
+    assert decoded.ravel().tolist() == wanted
 
 
 @given(hnp.arrays(np.float64, SHAPES, elements=st.floats(-1e6, 1e6)), st.integers(0, 40))
@@ -249,10 +249,10 @@ def test_scales_from_elsewhere_cannot_make_us_shift_for_ever() -> None:
 def test_a_scalar_is_an_array_without_dimensions() -> None:
     for value in (1, 1.0, True, Fraction(1)):
         for bound in (2**10, 2**70):
-            found = encode(value, Scale(3, bound))
-            assert isinstance(found, np.ndarray)
-            assert (found.shape, found.tolist()) == ((), 8)
-            assert isinstance(decode(found, Scale(3, bound)), np.ndarray)
+            encoded = encode(value, Scale(3, bound))
+            assert isinstance(encoded, np.ndarray)
+            assert (encoded.shape, encoded.tolist()) == ((), 8)
+            assert isinstance(decode(encoded, Scale(3, bound)), np.ndarray)
 
 
 def test_floats_whose_integers_no_float_could_hold_are_exact() -> None:

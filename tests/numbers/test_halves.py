@@ -68,8 +68,8 @@ def test_squares_of_large_numbers_alone_are_split() -> None:
 def test_powers_of_one_base(exponents: list[int]) -> None:
     ring = ring_of(SMALL)
     (base,) = bases_of(ring, 1)
-    found = FixedBase(base, ring, exponent_bits=40)(exponents)
-    assert found == [gmpy2.powmod(base, exponent, ring.modulus) for exponent in exponents]
+    result = FixedBase(base, ring, exponent_bits=40)(exponents)
+    assert result == [gmpy2.powmod(base, exponent, ring.modulus) for exponent in exponents]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=7))
@@ -87,8 +87,8 @@ def test_planes_and_tables(rows: list[list[int]]) -> None:
     bases = bases_of(ring, 3)
     assert _by_planes(bases, rows, ring, bits=21, group=2) == [naive(bases, r, ring) for r in rows]
     sizes = [[abs(e) for e in row] for row in rows]
-    found = BaseTables(bases, ring, exponent_bits=21, uses=3)(sizes)
-    assert found == [naive(bases, row, ring) for row in sizes]
+    result = BaseTables(bases, ring, exponent_bits=21, uses=3)(sizes)
+    assert result == [naive(bases, row, ring) for row in sizes]
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])

@@ -153,8 +153,8 @@ def test_the_twins_agree_on_primes(number: int) -> None:
 
 @TWINS
 def test_every_small_number_is_judged_rightly(twin: Arithmetic) -> None:
-    found = [n for n in range(2000) if twin.is_prime(n)]
-    assert found == [n for n in range(2, 2000) if all(n % k for k in range(2, n))]
+    matches = [n for n in range(2000) if twin.is_prime(n)]
+    assert matches == [n for n in range(2, 2000) if all(n % k for k in range(2, n))]
 
 
 @TWINS

@@ -46,16 +46,16 @@ ROWS = st.integers(1, 9).flatmap(
 @given(ROWS, st.integers(1, 9))
 def test_planes_for_every_group_size(rows: list[list[int]], group: int) -> None:
     bases = BASES[: len(rows[0])] if rows else BASES[:1]
-    found = _by_planes(bases, rows, ModularRing.modulo(MODULUS), bits=34, group=group)
-    assert found == [naive(bases, row) for row in rows]
+    result = _by_planes(bases, rows, ModularRing.modulo(MODULUS), bits=34, group=group)
+    assert result == [naive(bases, row) for row in rows]
 
 
 @given(ROWS, st.integers(1, 9))
 def test_buckets_for_every_window(rows: list[list[int]], window: int) -> None:
     for row in rows:
         bases = BASES[: len(row)]
-        found = _by_buckets(bases, row, ModularRing.modulo(MODULUS), bits=34, window=window)
-        assert found == naive(bases, row)
+        result = _by_buckets(bases, row, ModularRing.modulo(MODULUS), bits=34, window=window)
+        assert result == naive(bases, row)
 
 
 @pytest.mark.parametrize(("count", "height"), [(300, 1), (300, 2), (40, 40), (1, 30), (2, 1)])

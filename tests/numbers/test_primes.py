@@ -44,8 +44,8 @@ def test_a_prime_lies_in_its_range(seed: int) -> None:
 
 def test_every_prime_of_a_small_range_is_found() -> None:
     entropy = SeededEntropy(1)
-    found = {random_prime(2, 60, entropy=entropy) for _ in range(400)}
-    assert found == {n for n in range(2, 61) if all(n % k for k in range(2, n))}
+    results = {random_prime(2, 60, entropy=entropy) for _ in range(400)}
+    assert results == {n for n in range(2, 61) if all(n % k for k in range(2, n))}
 
 
 def test_two_primes_from_one_door_differ_and_one_seed_repeats() -> None:

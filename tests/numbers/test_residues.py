@@ -167,21 +167,21 @@ def test_limbs_are_the_integers_of_the_residues(
 ) -> None:
     edges = st.sampled_from([0, 1, base.modulus - 1, base.modulus // 2])
     values = data.draw(st.lists(edges | st.integers(0, base.modulus - 1), min_size=1, max_size=5))
-    found = limbs.from_residues(base.of(np.array(values, object)), base)
+    result = limbs.from_residues(base.of(np.array(values, object)), base)
     whole = [
-        sum(int(limb[i]) << 32 * k for k, limb in enumerate(found)) for i in range(len(values))
+        sum(int(limb[i]) << 32 * k for k, limb in enumerate(result)) for i in range(len(values))
     ]
     assert whole == values
-    shifted = limbs.shifted_right(found, shift)
+    shifted = limbs.shifted_right(result, shift)
     again = limbs.to_residues(shifted, base)
     assert base.integers(again).tolist() == [(value >> shift) % base.modulus for value in values]
-    width = min(shift, 32 * len(found))
-    bits = limbs.low_bits(found, width)
+    width = min(shift, 32 * len(result))
+    bits = limbs.low_bits(result, width)
     assert [sum(int(bits[j, i]) << j for j in range(width)) for i in range(len(values))] == [
         value % 2**width for value in values
     ]
     bound = data.draw(st.sampled_from(values) | st.integers(0, 2 * base.modulus))
-    assert limbs.below(found, bound).tolist() == [value < bound for value in values]
+    assert limbs.below(result, bound).tolist() == [value < bound for value in values]
 
 
 @given(bits=st.integers(1, 200))

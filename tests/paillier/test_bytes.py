@@ -58,11 +58,11 @@ def test_no_changed_byte_of_a_secret_key_gives_the_same_key(
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     try:
-        found = InsecureToySecretKey.from_bytes(bytes(whole))
+        decoded = InsecureToySecretKey.from_bytes(bytes(whole))
     except MalformedError:
         return
-    assert found != key
-    assert found.to_bytes() == bytes(whole)
+    assert decoded != key
+    assert decoded.to_bytes() == bytes(whole)
 
 
 @PROFILES
@@ -88,10 +88,10 @@ def test_ciphertexts_come_back_from_their_bytes(
         masks = range(len(sealed.residues))
         sealed = sealed.cover(list(masks)).fresh(entropy=SeededEntropy(2))
     data = sealed.to_bytes()
-    found = Ciphertext.from_bytes(data, key=key.public)
-    assert found == sealed
-    assert found.to_bytes() == data
-    assert repr(found) == repr(sealed)
+    decoded = Ciphertext.from_bytes(data, key=key.public)
+    assert decoded == sealed
+    assert decoded.to_bytes() == data
+    assert repr(decoded) == repr(sealed)
 
 
 @pytest.mark.parametrize("shape", [(2**32 - 1, 0), (0, 2**32 - 1), (0, 0)])
@@ -114,10 +114,10 @@ def test_a_changed_byte_is_refused_or_is_another_ciphertext(data: st.DataObject)
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     try:
-        found = Ciphertext.from_bytes(bytes(whole), key=key.public)
+        decoded = Ciphertext.from_bytes(bytes(whole), key=key.public)
     except MalformedError:
         return
-    assert found.to_bytes() == bytes(whole)
+    assert decoded.to_bytes() == bytes(whole)
 
 
 @given(st.binary(max_size=400))
@@ -154,9 +154,9 @@ def test_the_stored_ciphertexts_decrypt_as_written(vectors: Vectors) -> None:
     }
     for stored in vectors["ciphertexts"]:
         key, data = keys[stored["key"]], bytes.fromhex(stored["bytes"])
-        found = Ciphertext.from_bytes(data, key=key.public)
-        assert found.to_bytes() == data
-        opened = decrypt(key, found)
+        decoded = Ciphertext.from_bytes(data, key=key.public)
+        assert decoded.to_bytes() == data
+        opened = decrypt(key, decoded)
         assert opened.integers.tolist() == stored["integers"]
         assert opened.scale.fraction_bits == stored["fraction_bits"]
 

@@ -56,9 +56,9 @@ def test_theirs_decrypt_here(profile: Profile, values: list[int]) -> None:
     public, _ = theirs(key)
     numbers = [public.encrypt(value) for value in values]
     residues = key.public.square.reduced([n.ciphertext() for n in numbers])
-    found = Unsent(key.public, tuple(residues), Layout((len(values),)), SCALE)
-    assert decrypt(key, found).integers.tolist() == values
-    assert decrypt(key, found * 3 - found).integers.tolist() == [2 * v for v in values]
+    result = Unsent(key.public, tuple(residues), Layout((len(values),)), SCALE)
+    assert decrypt(key, result).integers.tolist() == values
+    assert decrypt(key, result * 3 - result).integers.tolist() == [2 * v for v in values]
 
 
 def test_a_key_made_there_works_here() -> None:

@@ -41,11 +41,11 @@ def test_randomisers_are_encryptions_of_nothing(profile: Profile, twin: object) 
     square = key.public.modulus**2
     order = (key.p - 1) * (key.q - 1)
     for source in (key, key.public):
-        found = source.randomisers(6, entropy=SeededEntropy(2))
-        assert key.residues(found) == [0] * 6
-        assert len(set(found)) == 6
+        result = source.randomisers(6, entropy=SeededEntropy(2))
+        assert key.residues(result) == [0] * 6
+        assert len(set(result)) == 6
         # N-th powers: their order divides that of Z_N*.
-        assert all(pow(int(r), order, square) == 1 for r in found)
+        assert all(pow(int(r), order, square) == 1 for r in result)
 
 
 @pytest.mark.parametrize("profile", ["short", "djn"])
@@ -129,8 +129,8 @@ def test_re_randomising_is_uniform_to_the_owner_who_could_take_logarithms() -> N
     short = 1 << Profile.SHORT.exponent_bits(256)
     assert order > 1.9 * short
     bare = Unsent(key.public, tuple(key.public.embedded([0] * 24)), Layout((24,)), Scale(0, 1))
-    found = [exponent(key, int(r)) for r in bare.fresh(entropy=SeededEntropy(4)).residues]
-    beyond = sum(x >= short for x in found) / len(found)
+    results = [exponent(key, int(r)) for r in bare.fresh(entropy=SeededEntropy(4)).residues]
+    beyond = sum(x >= short for x in results) / len(results)
     assert abs(beyond - (1 - short / order)) < 0.25
     direct = key.public.randomisers(40, entropy=SeededEntropy(4))
     assert all(exponent(key, int(r)) < short for r in direct[:5])

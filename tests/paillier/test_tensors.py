@@ -67,8 +67,8 @@ class Bench:
         return encrypt(self.key.public, plain(values, scale), entropy=self.entropy, slots=slots)
 
     def open(self, tensor: Encrypted) -> Any:
-        found = decrypt(self.key, tensor).integers
-        values: Any = found.tolist()
+        decrypted = decrypt(self.key, tensor).integers
+        values: Any = decrypted.tolist()
         assert all(abs(v) <= tensor.scale.bound for v in np.ravel(objects(values)).tolist())
         return values
 

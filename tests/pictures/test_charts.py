@@ -19,9 +19,9 @@ def parsed(html: str) -> ET.Element:
 @pytest.mark.parametrize("rows", [0, 1, 12])
 def test_bars_have_a_bar_a_row_and_say_their_values(rows: int) -> None:
     drawn = bars("Seconds", [Bar(f"stage {one}", one, f"{one} s") for one in range(rows)])
-    found = parsed(drawn)
-    assert sum(one.get("class") == "bar" for one in found.iter()) == rows
-    title = next(one.text or "" for one in found.iter() if one.tag.endswith("title"))
+    result = parsed(drawn)
+    assert sum(one.get("class") == "bar" for one in result.iter()) == rows
+    title = next(one.text or "" for one in result.iter() if one.tag.endswith("title"))
     assert all(f"stage {one} {one} s" in title for one in range(rows))
 
 
@@ -29,34 +29,38 @@ def test_bars_have_a_bar_a_row_and_say_their_values(rows: int) -> None:
 def test_a_confusion_picture_has_a_cell_a_pair(classes: int) -> None:
     names = [f"class {one}" for one in range(classes)]
     cells = [[(float(a * b), f"{a * b}") for b in range(classes)] for a in range(classes)]
-    found = parsed(confusion("Confusion", names, cells))
-    assert sum(one.tag.endswith("rect") for one in found.iter()) == classes**2
-    zeros = sum(one.text == "0" for one in found.iter())
+    result = parsed(confusion("Confusion", names, cells))
+    assert sum(one.tag.endswith("rect") for one in result.iter()) == classes**2
+    zeros = sum(one.text == "0" for one in result.iter())
     assert zeros == (0 if classes > 8 else 2 * classes - 1), "zeros of many classes hide the rest"
 
 
 def test_a_roc_begins_and_ends_in_the_corners() -> None:
-    found = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), 0.85)}))
-    line = next(one for one in found.iter() if one.tag.endswith("polyline"))
+    result = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), 0.85)}))
+    line = next(one for one in result.iter() if one.tag.endswith("polyline"))
     assert line.get("points", "").split()[0] == "52.0,310.0"
     assert line.get("points", "").split()[-1] == "352.0,10.0"
-    shown = ET.tostring(found, encoding="unicode")
+    shown = ET.tostring(result, encoding="unicode")
     for words in ("urgent: area 0.850", "false positive rate", "true positive rate", ">0.25<"):
         assert words in shown
 
 
 def test_a_number_in_a_dark_cell_has_the_colour_of_the_paper() -> None:
-    found = parsed(confusion("Confusion", ("a", "b"), [[(9.0, "9"), (1.0, "1")], [(0.0, "0")] * 2]))
-    kinds = [one.get("class") for one in found.iter() if "count" in one.get("class", "")]
+    result = parsed(
+        confusion("Confusion", ("a", "b"), [[(9.0, "9"), (1.0, "1")], [(0.0, "0")] * 2])
+    )
+    kinds = [one.get("class") for one in result.iter() if "count" in one.get("class", "")]
     assert kinds == ["count middle over", "count middle", "count middle", "count middle"]
 
 
 def test_flows_are_thicker_where_more_went() -> None:
-    found = parsed(flows("Flows", [Flow("a", "b", 1, 10**3), Flow("b", "a", 2, 10**7)]))
-    widths = [float(one.get("stroke-width", 0)) for one in found.iter() if one.tag.endswith("path")]
+    result = parsed(flows("Flows", [Flow("a", "b", 1, 10**3), Flow("b", "a", 2, 10**7)]))
+    widths = [
+        float(one.get("stroke-width", 0)) for one in result.iter() if one.tag.endswith("path")
+    ]
     assert widths == sorted(widths)
     assert widths[0] < widths[1]
-    assert "b to a: 2 messages, 10.0 MB" in ET.tostring(found, encoding="unicode")
+    assert "b to a: 2 messages, 10.0 MB" in ET.tostring(result, encoding="unicode")
 
 
 def test_hostile_names_are_shown_harmlessly() -> None:

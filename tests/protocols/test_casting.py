@@ -33,11 +33,11 @@ def test_roles_become_parties_in_every_action() -> None:
         return 7
 
     seated = CAST.seated(program())
-    found = [next(seated), *(seated.send("answer") for _ in range(4))]
+    result = [next(seated), *(seated.send("answer") for _ in range(4))]
     with pytest.raises(StopIteration) as stop:
         seated.send("answer")
     assert stop.value.value == 7
-    assert found == [
+    assert result == [
         Send("cate", Enough()),
         Ask("cate", asked),
         Receive("eve", (Fixed,)),

@@ -84,9 +84,9 @@ def test_an_intermediary_needs_no_answer_and_learns_the_number_of_documents() ->
         },
         codec=codec_for(KEY),
     )
-    found = opened(KEY, outcome.results[EVALUATOR].rados)
+    result = opened(KEY, outcome.results[EVALUATOR].rados)
     signs = draw_signs(3, 6, entropy=SeededEntropy(2))
-    assert found == plain_rados(docs, signs).integers.tolist()
+    assert result == plain_rados(docs, signs).integers.tolist()
     assert [type(item.message) for item in outcome.views["blue"].received] == [SealedDocuments]
     assert outcome.traffic.messages.total() == 2
 
@@ -116,8 +116,8 @@ def test_block_rados_with_lift_equal_the_plaintext_ones() -> None:
     weight = (blocks[0].labels * blocks[0].counts)[:, None]
     public = np.zeros((len(weight), layout.features))
     public[:, [0]] = weight * blocks[0].shared
-    found = total(parts) + Plain.of(public, scale)
-    assert np.array_equal(decrypt(KEY, found).floats(), expected.vectors)
+    result = total(parts) + Plain.of(public, scale)
+    assert np.array_equal(decrypt(KEY, result).floats(), expected.vectors)
     # A zero that was lifted is a ciphertext like any other: no two are alike.
     assert len({residue for part in parts for residue in part.residues}) == sum(
         len(part.residues) for part in parts

@@ -50,10 +50,10 @@ def test_a_packet_of_each_kind_made_wrong_is_refused_as_on_file(name: str) -> No
     packets = packets_of(name)
     assert len(VECTORS[name]["bad"]) >= 90
     for bad in VECTORS[name]["bad"]:
-        found = refusal(
+        result = refusal(
             MADE.CONVERSATIONS[name], packets, bad["packet"], bad["change"], codec=MADE.CODEC
         )
-        assert (found and asdict(found)) == bad["refusal"], bad
+        assert (result and asdict(result)) == bad["refusal"], bad
 
 
 @pytest.mark.parametrize("name", MADE.SPOILT)

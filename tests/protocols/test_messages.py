@@ -13,8 +13,8 @@ from sottovoce.wire.tags import kebab
 
 
 def modules() -> list[str]:
-    found = pkgutil.walk_packages(sottovoce.protocols.__path__, "sottovoce.protocols.")
-    return [module.name for module in found]
+    packed = pkgutil.walk_packages(sottovoce.protocols.__path__, "sottovoce.protocols.")
+    return [module.name for module in packed]
 
 
 def test_every_kind_of_message_discloses_in_words_of_its_own() -> None:

@@ -61,10 +61,10 @@ def test_it_equals_the_closed_form(rados, features, seed) -> None:
 def test_gamma_and_every_order(order) -> None:
     plan = plan_for(penalties=tuple(2 * gamma(3, distrusted=(1,), epsilon=0.25)), order=order)
     plain = rados_for(plan, 4)
-    found = theta_of(run(plain, plan))
+    theta = theta_of(run(plain, plan))
     B = plain.floats().T
     direct = np.linalg.solve(B @ B.T + 6 * np.diag(plan.penalties), B.sum(axis=1))
-    assert np.abs(found - direct).max() < 1e-3
+    assert np.abs(theta - direct).max() < 1e-3
 
 
 def test_it_is_the_row_sum_and_not_the_first_row() -> None:
@@ -72,10 +72,10 @@ def test_it_is_the_row_sum_and_not_the_first_row() -> None:
     plain = rados_for(plan, 2)
     B = plain.floats().T
     V = np.linalg.inv(B @ B.T + plan.rados * np.diag(plan.penalties)) @ B
-    found = theta_of(run(plain, plan))
-    assert np.abs(found - V.sum(axis=1)).max() < 1e-3
-    assert V[0].shape != found.shape  # a row has a number for every rado, θ one for every feature
-    assert np.abs(found - V[:, 0]).max() > 1e-2
+    theta = theta_of(run(plain, plan))
+    assert np.abs(theta - V.sum(axis=1)).max() < 1e-3
+    assert V[0].shape != theta.shape  # a row has a number for every rado, θ one for every feature
+    assert np.abs(theta - V[:, 0]).max() > 1e-2
 
 
 def test_the_key_holder_sees_noise_and_a_forgotten_mask_would_show() -> None:

@@ -39,7 +39,7 @@ def test_joined_blocks_equal_a_direct_computation_on_the_joined_table(
     alice = BlockSums.of(shared, own[:, :2], y, minimum=minimum)
     thin = sparse.csr_array(own[order][:, 2:])
     bob = BlockSums.of(shared[order], thin, y[order], minimum=minimum)
-    found = join_blocks([alice, bob], LAYOUT)
+    result = join_blocks([alice, bob], LAYOUT)
 
     table = np.column_stack([shared[:, 0], own, shared[:, 1]])
     direct, dropped, lost = [], 0, 0
@@ -50,29 +50,29 @@ def test_joined_blocks_equal_a_direct_computation_on_the_joined_table(
                 dropped, lost = dropped + 1, lost + int(inside.sum())
             elif inside.any():
                 direct.append(y[inside] @ table[inside])
-    np.testing.assert_allclose(found.vectors, direct, atol=1e-12)
-    assert (found.dropped_blocks, found.dropped_rows) == (dropped, lost)
-    assert found.counts.sum() == len(y) - lost
+    np.testing.assert_allclose(result.vectors, direct, atol=1e-12)
+    assert (result.dropped_blocks, result.dropped_rows) == (dropped, lost)
+    assert result.counts.sum() == len(y) - lost
 
 
 def test_blocks_of_one_row_each_are_the_documents() -> None:
     _, own, y = joint(3, rows=12)
     key = np.arange(12.0)[:, np.newaxis]
-    found = join_blocks(
+    result = join_blocks(
         [BlockSums.of(key, own, y, minimum=1)], JointLayout(shared=(0,), own=((1, 2, 3, 4, 5),))
     )
     direct = Moments.of(np.hstack([key, own]), y)
-    np.testing.assert_allclose(found.moments().second, direct.second, atol=1e-10)
-    np.testing.assert_allclose(found.moments().products, direct.products, atol=1e-10)
+    np.testing.assert_allclose(result.moments().second, direct.second, atol=1e-10)
+    np.testing.assert_allclose(result.moments().products, direct.products, atol=1e-10)
 
 
 def test_count_weighting_is_regression_on_block_means_with_their_counts() -> None:
     shared, own, y = joint(5)
-    found = join_blocks([BlockSums.of(shared, own, y)], JointLayout((0, 6), ((1, 2, 3, 4, 5),)))
-    root = np.sqrt(found.counts)[:, np.newaxis]
-    A = found.vectors / root
+    result = join_blocks([BlockSums.of(shared, own, y)], JointLayout((0, 6), ((1, 2, 3, 4, 5),)))
+    root = np.sqrt(result.counts)[:, np.newaxis]
+    A = result.vectors / root
     direct = np.linalg.solve(A.T @ A + np.eye(7), A.T @ root)
-    sums = found.moments()
+    sums = result.moments()
     np.testing.assert_allclose(solve(sums.second, sums.products, penalty=1), direct, atol=1e-10)
 
 
@@ -116,16 +116,18 @@ def test_an_enumeration_with_its_weights_gives_the_moments_of_joined_blocks(
     sums = BlockSums.of(shared, own, y, minimum=minimum)
     direct = join_blocks([sums], JointLayout((0, 6), ((1, 2, 3, 4, 5),)))
     members = (2 * shared[:, 0] + (y > 0)).astype(np.int64)
-    found = EnumeratedBlocks.of(table, members, blocks=8, minimum=minimum)
+    result = EnumeratedBlocks.of(table, members, blocks=8, minimum=minimum)
     signs = np.array([-1, 1] * 4)
-    np.testing.assert_allclose(found.columns.T @ found.columns, direct.moments().second, atol=1e-9)
+    np.testing.assert_allclose(
+        result.columns.T @ result.columns, direct.moments().second, atol=1e-9
+    )
     # The target of a block before dividing by √count is its count.
     np.testing.assert_allclose(
-        found.columns.T @ (signs * found.roots), direct.moments().products[:, 0], atol=1e-9
+        result.columns.T @ (signs * result.roots), direct.moments().products[:, 0], atol=1e-9
     )
-    assert found.dropped_blocks == direct.dropped_blocks
-    assert found.dropped_rows == direct.dropped_rows
-    assert not found.columns[6:].any()
+    assert result.dropped_blocks == direct.dropped_blocks
+    assert result.dropped_rows == direct.dropped_rows
+    assert not result.columns[6:].any()
 
 
 def test_bad_enumerations_are_named() -> None:

@@ -133,7 +133,7 @@ def test_few_rows_and_their_moments_give_the_same_weights(spread: float) -> None
     penalty = random.uniform(0.5, 2, 30)
     sums = Moments.of(rows, targets, weights=weights)
     expected = solve(sums.second, sums.products, penalty=penalty)
-    found = solve_rows(rows, targets, weights=weights, penalty=penalty)
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    solution = solve_rows(rows, targets, weights=weights, penalty=penalty)
+    np.testing.assert_allclose(solution, expected, atol=1e-10)
     with pytest.raises(InputError, match="expected a penalty above 0 on every feature"):
         solve_rows(rows, targets, penalty=0.0)

@@ -52,9 +52,9 @@ def test_every_learner_finds_an_easy_rule(seed: int) -> None:
 def test_the_first_round_of_boosting_is_as_written() -> None:
     rados = np.array([[2.0, -1.0], [4.0, 3.0]])
     r = (2 / 4 + 4 / 4) / 2
-    found = boost(rados, rounds=1)
-    assert found.rounds == 1
-    np.testing.assert_allclose(found.theta, [np.log((1 + r) / (1 - r)) / 8, 0])
+    result = boost(rados, rounds=1)
+    assert result.rounds == 1
+    np.testing.assert_allclose(result.theta, [np.log((1 + r) / (1 - r)) / 8, 0])
 
 
 def test_boosting_clips_an_edge_that_is_too_good() -> None:
@@ -81,9 +81,9 @@ def test_a_constant_column_gets_no_weight() -> None:
 @given(seeds)
 def test_descent_ends_where_the_regularised_loss_is_flat(seed: int) -> None:
     rados = rados_of(part(seed, 40, 3), count=200)
-    found = descend(rados, penalty=200.0, tolerance=1e-6, steps=2000)
-    assert not found.at_edge
-    slope = exponential(found.theta, rados) + ridge_penalty(found.theta, 200.0)
+    result = descend(rados, penalty=200.0, tolerance=1e-6, steps=2000)
+    assert not result.at_edge
+    slope = exponential(result.theta, rados) + ridge_penalty(result.theta, 200.0)
     first = exponential(np.zeros(3), rados)
     assert np.linalg.norm(slope.gradient) <= 1e-3 * np.linalg.norm(first.gradient)
 
@@ -91,24 +91,24 @@ def test_descent_ends_where_the_regularised_loss_is_flat(seed: int) -> None:
 @given(seeds, st.sampled_from([0.0, 1e-3, 1.0]), st.floats(1e-4, 1e4))
 def test_the_sampled_loss_cannot_run_away(seed: int, penalty: float, scale: float) -> None:
     rados = scale * rados_of(part(seed, 60, 5), count=100)
-    found = descend(rados, penalty=penalty * scale**2)
-    assert np.isfinite(found.theta).all()
-    assert np.var(rados @ found.theta) <= np.log(101) * (1 + 1e-6)
+    result = descend(rados, penalty=penalty * scale**2)
+    assert np.isfinite(result.theta).all()
+    assert np.var(rados @ result.theta) <= np.log(101) * (1 + 1e-6)
 
 
 def test_without_the_edge_the_loss_would_fall_without_end() -> None:
     rados = rados_of(easy(0))
-    found = descend(rados, penalty=0)
-    assert found.at_edge
-    farther = [exponential(k * found.theta, rados).value for k in (1, 10, 100, 1000)]
+    result = descend(rados, penalty=0)
+    assert result.at_edge
+    farther = [exponential(k * result.theta, rados).value for k in (1, 10, 100, 1000)]
     assert farther == sorted(farther, reverse=True)
     assert farther[-1] < 500 * farther[0]
 
 
 def test_one_rado_without_a_penalty_gives_its_own_direction() -> None:
-    found = descend(np.array([[3.0, 4.0]]), penalty=0)
-    assert np.isfinite(found.theta).all()
-    np.testing.assert_allclose(found.theta / np.linalg.norm(found.theta), [0.6, 0.8])
+    result = descend(np.array([[3.0, 4.0]]), penalty=0)
+    assert np.isfinite(result.theta).all()
+    np.testing.assert_allclose(result.theta / np.linalg.norm(result.theta), [0.6, 0.8])
 
 
 def test_descent_says_why_it_ended() -> None:
@@ -126,9 +126,9 @@ def test_descent_says_why_it_ended() -> None:
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=20))
 def test_the_polynomial_is_exp_up_to_one_factor(values: list[float]) -> None:
     x = np.array(values)
-    found = polynomial_exp(x, Schedule(bound=10, squarings=15))
-    assert (found <= 1 + 1e-9).all()
-    np.testing.assert_allclose(found * np.exp(10), np.exp(x), rtol=0.01)
+    result = polynomial_exp(x, Schedule(bound=10, squarings=15))
+    assert (result <= 1 + 1e-9).all()
+    np.testing.assert_allclose(result * np.exp(10), np.exp(x), rtol=0.01)
 
 
 def test_the_schedule_is_gradient_descent_with_public_momentum() -> None:
@@ -140,9 +140,9 @@ def test_the_schedule_is_gradient_descent_with_public_momentum() -> None:
         following = ahead - 1e-4 * slope.gradient
         ahead = following + step / (step + 3) * (following - theta)
         theta = following
-    found = descend_on_schedule(rados, penalty=1, schedule=plan)
-    np.testing.assert_allclose(found.theta, theta, rtol=1e-5)
-    assert 0 < found.largest_exponent <= 40
+    result = descend_on_schedule(rados, penalty=1, schedule=plan)
+    np.testing.assert_allclose(result.theta, theta, rtol=1e-5)
+    assert 0 < result.largest_exponent <= 40
 
 
 def test_a_schedule_may_have_a_centre_and_momentum_of_few_bits() -> None:

@@ -35,12 +35,12 @@ def test_a_rado_is_the_sum_of_the_edge_vectors_where_signature_and_label_agree(
 ) -> None:
     own = part(seed, rows, features)
     signs = np.random.default_rng(seed).choice([-1, 1], (count, rows))
-    found = rados(own, GivenSignatures.of(signs))
-    for sigma, rado in zip(signs, found, strict=True):
+    result = rados(own, GivenSignatures.of(signs))
+    for sigma, rado in zip(signs, result, strict=True):
         chosen = sigma == own.labels
         np.testing.assert_allclose(rado, own.labels[chosen] @ own.rows[chosen], atol=1e-12)
     thin = Part.of(sparse.csr_matrix(own.rows), own.labels)
-    np.testing.assert_allclose(rados(thin, GivenSignatures.of(signs)), found, atol=1e-12)
+    np.testing.assert_allclose(rados(thin, GivenSignatures.of(signs)), result, atol=1e-12)
 
 
 @given(seeds, st.integers(1, 80), st.data())
@@ -85,12 +85,12 @@ def test_rados_of_distinct_peers_are_distinct() -> None:
 def test_class_wise_rados_add_up_documents_of_one_class(seed: int) -> None:
     own = part(seed, rows=40, features=2)
     marked = Part.of(np.column_stack([own.labels > 0, own.labels < 0]), own.labels)
-    found = class_wise_rados(marked, count=20, rng=np.random.default_rng(seed))
-    assert found.shape == (20, 2)
-    assert (found[:10, 1] == 0).all()
-    assert (found[10:, 0] == 0).all()
-    assert (found[:10, 0] >= 0).all()
-    assert (found[10:, 1] < 0).all()
+    result = class_wise_rados(marked, count=20, rng=np.random.default_rng(seed))
+    assert result.shape == (20, 2)
+    assert (result[:10, 1] == 0).all()
+    assert (result[10:, 0] == 0).all()
+    assert (result[:10, 0] >= 0).all()
+    assert (result[10:, 1] < 0).all()
 
 
 @given(seeds, st.integers(1, 3))

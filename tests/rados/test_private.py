@@ -51,7 +51,7 @@ def test_every_private_rado_is_inside_the_window(
 ) -> None:
     own = boolean(seed)
     rows = form(own.rows)
-    found = private_rados(
+    result = private_rados(
         Part.of(rows, own.labels),
         feature=2,
         count=30,
@@ -60,27 +60,27 @@ def test_every_private_rado_is_inside_the_window(
     )
     m, plus = 40, int((own.labels * own.rows[:, 2] > 0).sum())
     beta = 1 / (1 + np.exp(epsilon / 2))
-    assert found.vectors.shape == (30, 3)
-    assert (found.vectors[:, 2] >= -(m - plus) + beta * (m + 1) - 1e-9).all()
-    assert (found.vectors[:, 2] <= plus - beta * (m + 1) + 1e-9).all()
-    assert found.drawn >= 30
+    assert result.vectors.shape == (30, 3)
+    assert (result.vectors[:, 2] >= -(m - plus) + beta * (m + 1) - 1e-9).all()
+    assert (result.vectors[:, 2] <= plus - beta * (m + 1) + 1e-9).all()
+    assert result.drawn >= 30
 
 
 def test_the_acceptance_rate_is_the_share_that_is_kept() -> None:
     own = boolean(2)
-    found = private_rados(own, feature=2, count=4_000, epsilon=0.3, rng=np.random.default_rng(0))
-    expected = found.each.acceptance
+    result = private_rados(own, feature=2, count=4_000, epsilon=0.3, rng=np.random.default_rng(0))
+    expected = result.each.acceptance
     assert 0.05 < expected < 0.5
-    assert abs(4_000 / found.drawn - expected) < 5 * np.sqrt(expected / found.drawn)
+    assert abs(4_000 / result.drawn - expected) < 5 * np.sqrt(expected / result.drawn)
 
 
 def test_privacy_composes_linearly_in_the_number_of_rados() -> None:
-    found = private_rados(
+    result = private_rados(
         boolean(2), feature=2, count=25, epsilon=1.0, rng=np.random.default_rng(0)
     )
-    assert found.total.epsilon == 25 * found.each.epsilon
-    assert found.total.delta == 25 * found.each.delta
-    assert found.total.spent == 25 * found.each.spent
+    assert result.total.epsilon == 25 * result.each.epsilon
+    assert result.total.delta == 25 * result.each.delta
+    assert result.total.spent == 25 * result.each.spent
 
 
 def test_the_other_coordinates_are_not_protected() -> None:
@@ -89,8 +89,8 @@ def test_the_other_coordinates_are_not_protected() -> None:
     rng = np.random.default_rng(0)
     sensitive, y = rng.choice([-1.0, 1.0], 12), np.ones(12)
     own = Part.of(np.column_stack([np.eye(12), sensitive]), y)
-    found = private_rados(own, feature=12, count=20, epsilon=0.5, rng=rng).vectors
-    with_last = found[found[:, 11] == 1]
+    result = private_rados(own, feature=12, count=20, epsilon=0.5, rng=rng).vectors
+    with_last = result[result[:, 11] == 1]
     assert len(with_last)
     guesses = with_last[:, 12] - with_last[:, :11] @ sensitive[:11]
     assert (guesses == sensitive[11]).all()

@@ -65,21 +65,21 @@ def test_reprs_show_sizes_and_no_figures() -> None:
     own = Part.of(marked, labels)
     rng = np.random.default_rng(271828)
     signatures = RandomSignatures.draw(5, 12, rng=rng)
-    found = rados(own, signatures)
+    result = rados(own, signatures)
     blocks = BlockSums.of(np.ones((12, 1)), marked, labels)
     flags = Part.of(np.column_stack([marked, labels]), labels)
     things = [
         own,
         Moments.of(marked, labels),
-        RadoMoments.sampled(found),
+        RadoMoments.sampled(result),
         RadoFamily.of(marked, labels, signatures),
         Factorisation.of(marked.T @ marked),
         blocks,
         join_blocks([blocks], JointLayout((0,), ((1, 2, 3),))),
         private_rados(flags, feature=3, count=4, epsilon=2.0, rng=rng),
-        boost(found),
-        descend(found, penalty=1),
-        descend_on_schedule(found / 100, penalty=1),
+        boost(result),
+        descend(result, penalty=1),
+        descend_on_schedule(result / 100, penalty=1),
         logistic(np.ones(3), own),
         GivenSignatures.of(signatures.whole()),
         signatures,

@@ -169,15 +169,15 @@ def test_a_damaged_evaluation_is_refused(data: bytes) -> None:
 
 
 def test_an_evaluation_shows_itself_in_a_notebook() -> None:
-    found = evaluation()
-    assert repr(found) == (
+    result = evaluation()
+    assert repr(result) == (
         "Evaluation(accuracy=0.889, worst F1 0.874 (urgent), over north, harbour)"
     )
-    assert "<svg" in found._repr_html_()
-    assert "<svg" in found.plot_roc()._repr_html_()
-    assert "AUC 0.8" in repr(found.plot_roc())
-    assert "<svg" in found.plot_confusion()._repr_html_()
-    assert "precision" in repr(found.report())
+    assert "<svg" in result._repr_html_()
+    assert "<svg" in result.plot_roc()._repr_html_()
+    assert "AUC 0.8" in repr(result.plot_roc())
+    assert "<svg" in result.plot_confusion()._repr_html_()
+    assert "precision" in repr(result.report())
 
 
 def test_the_cards_of_the_report_and_of_the_terminal_are_one() -> None:

@@ -128,9 +128,9 @@ def test_masks_that_are_not_bound_to_the_documents_are_caught(folder: Path, name
     others makes other messages, and notices by them.
     """
     case = Case(Phase.DICTIONARY, Whose.DENIED, Use.RESTORED, others=True)
-    found = broken_in(unbound(name), case, folder, range(60))
-    assert "invariant 8" in found
-    assert "hid two values of" in found
+    result = broken_in(unbound(name), case, folder, range(60))
+    assert "invariant 8" in result
+    assert "hid two values of" in result
 
 
 def test_what_hides_documents_is_drawn_for_them_alone() -> None:
@@ -189,8 +189,8 @@ def test_askers_and_helpers_whose_disks_come_back_or_run_twice(folder: Path) -> 
     assert len(cases) == 11
     worlds = list(asked_under(cases, range(1), folder))
     assert sum(world.used for world in worlds) > 7
-    found = Counter(type(site.found_out).__name__ for one in worlds for site in one.everybody())
-    assert min(found["CopyError"], found["ViolationError"]) > 0, found
+    result = Counter(type(site.found_out).__name__ for one in worlds for site in one.everybody())
+    assert min(result["CopyError"], result["ViolationError"]) > 0, result
 
 
 @pytest.mark.soak

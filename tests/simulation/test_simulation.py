@@ -156,10 +156,10 @@ def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal
     for seed in range(60):
         mailbox = Mailbox()
         kind = type(journal.__name__, (journal,), {"mailbox": mailbox})
-        found = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
-        if any(one in found for one in says.split("|")):
+        result = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
+        if any(one in result for one in says.split("|")):
             break
-    assert any(one in found for one in says.split("|")), found
+    assert any(one in result for one in says.split("|")), result
 
 
 def test_a_model_of_others_would_be_told_apart(folder: Path) -> None:

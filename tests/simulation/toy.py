@@ -147,8 +147,8 @@ class ToyCourse:
         others = [one for one in self.study.roster.names if one != self.name]
         word = entropy.read(8)
         for name in others:
-            found = yield from receive(name, ToyWord)
-            word += found.data
+            result = yield from receive(name, ToyWord)
+            word += result.data
         for name in others:
             yield Send(name, ToyWord(word))
         return word
@@ -209,8 +209,8 @@ class ToyCourse:
             yield Send("dealer", ToySet(()))
             yield from receive("dealer", ToyWord)
         for _ in range(TRIPS):
-            found = yield from receive(other, ToyWord)
-            yield Send(other, found)
+            result = yield from receive(other, ToyWord)
+            yield Send(other, result)
 
     def _deal(self, entropy: Entropy) -> Party[None]:
         yield from receive("coordinator", ToySet)

@@ -20,8 +20,8 @@ def test_the_subfolder_is_the_label(tmp_path: Path) -> None:
     root = fill(tmp_path, {"spam/b.txt": "buy", "spam/deep/a.txt": "now", "ham/c.txt": "hi"})
     source = open_source(root)
     assert source.format is Format.FOLDER
-    found = [(d.text, d.label, str(d.origin)) for d in source.documents()]
-    assert found == [
+    results = [(d.text, d.label, str(d.origin)) for d in source.documents()]
+    assert results == [
         ("hi", "ham", "ham/c.txt"),
         ("buy", "spam", "spam/b.txt"),
         ("now", "spam", "spam/deep/a.txt"),
@@ -50,8 +50,8 @@ def test_a_labels_file_gives_labels_groups_and_columns(tmp_path: Path) -> None:
     sheet.write_text("file,class,patient,age\na,x,p1,50\nsub/b.txt,y,p2,\nz.txt,x,p3,1\nbad\n")
     options = SourceOptions(labels_file=sheet, label="class", group="patient", numeric=("age",))
     source = open_source(root, options)
-    found = [(d.text, d.label, d.group, dict(d.columns)) for d in source.documents()]
-    assert found == [("one", "x", "p1", {"age": 50.0}), ("two", "y", "p2", {"age": None})]
+    results = [(d.text, d.label, d.group, dict(d.columns)) for d in source.documents()]
+    assert results == [("one", "x", "p1", {"age": 50.0}), ("two", "y", "p2", {"age": None})]
     assert [str(problem) for problem in source.problems] == [
         "c.txt: expected a row in labels.csv, found none",
         "labels.csv line 5: expected 4 fields, found 1",

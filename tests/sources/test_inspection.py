@@ -21,26 +21,26 @@ def test_figures_of_a_table() -> None:
         {"text": "three", "label": "a", "p": 3},
         {"text": " ", "label": "a", "p": 3},
     ]
-    found = inspect(open_source(rows, SourceOptions(group="p"), name="rows"))
-    assert (found.documents, found.skipped, found.empty) == (4, 1, 1)
-    assert found.labels == (LabelCount("a", 3), LabelCount("b", 1))
-    assert found.characters == Lengths(7.0, 7.0, 7)
-    assert found.words == Lengths(2.0, 2.0, 2)
-    assert found.duplicates == Duplicates(texts=1, repeats=2, contradictory=1)
-    assert found.groups == Groups(count=3, largest=2)
-    assert found.problem_counts == {"empty text": 1}
-    assert found.problems[0].where == "rows item 5"
-    assert found.warnings == ("1 texts occur under different labels",)
+    inspected = inspect(open_source(rows, SourceOptions(group="p"), name="rows"))
+    assert (inspected.documents, inspected.skipped, inspected.empty) == (4, 1, 1)
+    assert inspected.labels == (LabelCount("a", 3), LabelCount("b", 1))
+    assert inspected.characters == Lengths(7.0, 7.0, 7)
+    assert inspected.words == Lengths(2.0, 2.0, 2)
+    assert inspected.duplicates == Duplicates(texts=1, repeats=2, contradictory=1)
+    assert inspected.groups == Groups(count=3, largest=2)
+    assert inspected.problem_counts == {"empty text": 1}
+    assert inspected.problems[0].where == "rows item 5"
+    assert inspected.warnings == ("1 texts occur under different labels",)
 
 
 def test_figures_of_a_brat_corpus() -> None:
-    found = inspect(open_source(OWN))
-    assert found.documents == 3
-    assert found.labels[0] == LabelCount("Sign_symptom", 2, 5)
-    assert found.annotations["contiguous spans"] == 9
-    assert found.annotations["discontinuous spans"] == 1
-    assert found.annotations["equivalences (*)"] == 1
-    assert found.unlabelled == 3
+    inspected = inspect(open_source(OWN))
+    assert inspected.documents == 3
+    assert inspected.labels[0] == LabelCount("Sign_symptom", 2, 5)
+    assert inspected.annotations["contiguous spans"] == 9
+    assert inspected.annotations["discontinuous spans"] == 1
+    assert inspected.annotations["equivalences (*)"] == 1
+    assert inspected.unlabelled == 3
 
 
 @pytest.mark.parametrize(
@@ -65,36 +65,36 @@ def test_figures_of_a_brat_corpus() -> None:
     ],
 )  # fmt: skip
 def test_warnings(rows: list[object], options: SourceOptions, warning: str) -> None:
-    found = inspect(open_source(rows, options))
-    assert any(words.startswith(warning) for words in found.warnings), found.warnings
+    inspected = inspect(open_source(rows, options))
+    assert any(words.startswith(warning) for words in inspected.warnings), inspected.warnings
 
 
 def test_a_healthy_source_has_no_warnings() -> None:
-    found = inspect(open_source([("a", "x"), ("b", "y"), ("c", "x")]))
-    assert found.warnings == ()
-    assert found.duplicates == Duplicates(0, 0, 0)
+    inspected = inspect(open_source([("a", "x"), ("b", "y"), ("c", "x")]))
+    assert inspected.warnings == ()
+    assert inspected.duplicates == Duplicates(0, 0, 0)
 
 
 def test_labels_that_look_like_texts_are_not_shown() -> None:
     rows = [(f"a{i}", f"the confidential sentence number {i}") for i in range(200)]
-    found = inspect(open_source(rows))
-    assert found.labels == ()
-    assert found.distinct_labels == 200
-    assert b"confidential sentence number 7" not in msgspec.json.encode(found)
+    inspected = inspect(open_source(rows))
+    assert inspected.labels == ()
+    assert inspected.distinct_labels == 200
+    assert b"confidential sentence number 7" not in msgspec.json.encode(inspected)
 
 
 def test_many_labels_a_document_are_counted_each() -> None:
-    found = inspect(
+    inspected = inspect(
         open_source([Document("a", ("x", "y")), Document("b", ("x",)), Document("c", ())])
     )
-    assert found.labels == (LabelCount("x", 2), LabelCount("y", 1))
+    assert inspected.labels == (LabelCount("x", 2), LabelCount("y", 1))
 
 
 def test_a_table_without_text_has_no_empty_texts() -> None:
     rows = [{"n": 1, "label": "a"}, {"n": 2, "label": "b"}, {"n": 1, "label": "a"}]
-    found = inspect(open_source(rows, SourceOptions(numeric=("n",))))
-    assert found.empty == 0
-    assert found.duplicates == Duplicates(1, 1, 0)
+    inspected = inspect(open_source(rows, SourceOptions(numeric=("n",))))
+    assert inspected.empty == 0
+    assert inspected.duplicates == Duplicates(1, 1, 0)
 
 
 def test_labels_that_differ_only_in_case_or_space_are_named_with_a_map(tmp_path: Path) -> None:

@@ -9,18 +9,18 @@ from sottovoce.sources import LabelMap, ProblemKind, SourceOptions, open_source
 
 
 def test_pairs_are_read() -> None:
-    found = LabelMap.parse("spam=1, ham = 0")
-    assert (found["spam"], found["ham"], found["eggs"]) == ("1", "0", None)
+    result = LabelMap.parse("spam=1, ham = 0")
+    assert (result["spam"], result["ham"], result["eggs"]) == ("1", "0", None)
 
 
 def test_a_star_names_all_others() -> None:
-    found = LabelMap.parse("yes=1,*=0")
-    assert (found["yes"], found["no"], found[3]) == ("1", "0", "0")
+    result = LabelMap.parse("yes=1,*=0")
+    assert (result["yes"], result["no"], result[3]) == ("1", "0", "0")
 
 
 def test_labels_are_looked_up_by_their_one_name() -> None:
-    found = LabelMap.parse("1=yes,true=on")
-    assert (found[1], found[1.0], found["1"], found[True]) == ("yes", "yes", "yes", "on")
+    result = LabelMap.parse("1=yes,true=on")
+    assert (result[1], result[1.0], result["1"], result[True]) == ("yes", "yes", "yes", "on")
 
 
 @pytest.mark.parametrize(

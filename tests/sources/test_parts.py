@@ -39,13 +39,13 @@ def listed(path: Path, options: SourceOptions = OPTIONS) -> ListedSource:
 def assert_same_as_whole(path: Path, options: SourceOptions = OPTIONS) -> ListedSource:
     source = open_source(path, options)
     whole = [outcome for outcome in source.outcomes() if isinstance(outcome, Document)]
-    found = listed(path, options)
-    in_parts = [document for part in found.parts for document in part.documents()]
+    result = listed(path, options)
+    in_parts = [document for part in result.parts for document in part.documents()]
     assert in_parts == whole  # with the lines that they lie on
-    assert found.documents == len(whole)
-    assert list(map(str, found.problems)) == list(map(str, source.problems))
-    assert found.problems.counts == source.problems.counts
-    return found
+    assert result.documents == len(whole)
+    assert list(map(str, result.problems)) == list(map(str, source.problems))
+    assert result.problems.counts == source.problems.counts
+    return result
 
 
 def quoted(cell: str) -> str:
@@ -69,8 +69,8 @@ def test_broken_records_cost_the_same_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     rows = [f'note {number},"a' if number % 9 == 4 else f"note {number},b" for number in range(60)]
     path.write_text("note,kind\n" + "\n\n".join(rows) + "\n")
-    found = assert_same_as_whole(path)
-    assert len(found.problems) > 3
+    result = assert_same_as_whole(path)
+    assert len(result.problems) > 3
 
 
 LINES = st.sampled_from(

@@ -54,12 +54,12 @@ def test_tables(suffix: str, written: list[Document]) -> None:
     with place(f"out{suffix}") as path:
         write_documents(written, path)
         source = open_source(path, options)
-        found = list(source.documents())
-        assert [(d.text, d.label, d.group, d.columns) for d in found] == [
+        result = list(source.documents())
+        assert [(d.text, d.label, d.group, d.columns) for d in result] == [
             (d.text, d.label, d.group, d.columns) for d in written
         ]
         assert len(source.problems) == 0
-        assert list(source.documents()) == found
+        assert list(source.documents()) == result
 
 
 @given(
@@ -101,8 +101,8 @@ def test_brat(written: list[Document]) -> None:
     with place("out") as path:
         write_documents(written, path, format=Format.BRAT)
         source = open_source(path)
-        found = list(source.documents())
-        assert [(d.text, d.spans) for d in found] == [(d.text, d.spans) for d in written]
+        result = list(source.documents())
+        assert [(d.text, d.spans) for d in result] == [(d.text, d.spans) for d in written]
         assert len(source.problems) == 0
 
 
@@ -121,20 +121,20 @@ def test_folders(texts: list[str]) -> None:
 def test_lines_are_the_lines_of_the_whole(text: str, encoding: str, limit: int) -> None:
     content = text.encode(encoding, "ignore")
     whole = content.decode(encoding)
-    found = find_encoding(content, stated=encoding, name="x")
-    lines = list(Lines(io.BytesIO(content), found, limit=10**6))
+    result = find_encoding(content, stated=encoding, name="x")
+    lines = list(Lines(io.BytesIO(content), result, limit=10**6))
     assert "".join(line.text for line in lines) == whole.removeprefix(
         "\ufeff" if encoding == "utf-8" or encoding.endswith("-be") else ""
     )
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
     for line in lines:
-        assert content[line.offset :].startswith(line.text.encode(found.name))
-    bounded = list(Lines(io.BytesIO(content), found, limit=limit))
+        assert content[line.offset :].startswith(line.text.encode(result.name))
+    bounded = list(Lines(io.BytesIO(content), result, limit=limit))
     assert [(line.number, line.offset) for line in bounded] == [
         (line.number, line.offset) for line in lines
     ]
     for line, short in zip(lines, bounded, strict=True):
-        too_long = len(line.text.encode(found.name)) > limit
+        too_long = len(line.text.encode(result.name)) > limit
         assert short.text == ("" if too_long and short.flaw else line.text)
 
 
@@ -151,9 +151,10 @@ def test_a_stream_of_csv_equals_a_whole_reading(
     writer.writerows([("text", "label"), *rows])
     with place("notes.csv") as path:
         path.write_bytes(buffer.getvalue().encode())
-        found = [(d.text, d.label) for d in open_source(path).documents()]
+        results = [(d.text, d.label) for d in open_source(path).documents()]
     assert (
-        found == [tuple(row) for row in csv.reader(io.StringIO(buffer.getvalue(), newline=""))][1:]
+        results
+        == [tuple(row) for row in csv.reader(io.StringIO(buffer.getvalue(), newline=""))][1:]
     )
 
 
@@ -165,9 +166,9 @@ def test_a_stream_of_json_equals_a_whole_reading(rows: list[dict[str, str]]) -> 
     with place("notes.jsonl") as path:
         path.write_text("\n".join(json.dumps(row) for row in rows))
         source = open_source(path)
-        found = [(d.text, d.label) for d in source.documents()]
+        results = [(d.text, d.label) for d in source.documents()]
     usable = [r for r in rows if r.get("text", "").strip() and r.get("label", "").strip()]
-    assert found == [(row["text"], row["label"].strip()) for row in usable]
+    assert results == [(row["text"], row["label"].strip()) for row in usable]
     assert len(source.problems) == len(rows) - len(usable)
 
 
@@ -192,7 +193,7 @@ def test_an_arbitrary_annotation_costs_no_more_than_itself(content: bytes, text:
         (root / "a.txt").write_bytes(text.encode())
         (root / "a.ann").write_bytes(b"T1\tX 0 1\t" + text[:1].encode() + b"\n" + content)
         source = open_source(root, SourceOptions(encoding="utf-8"))
-        found = list(source.outcomes())
-    documents = [outcome for outcome in found if isinstance(outcome, Document)]
+        result = list(source.outcomes())
+    documents = [outcome for outcome in result if isinstance(outcome, Document)]
     if documents:
         assert documents[0].spans[0].name == "T1"

@@ -25,7 +25,7 @@ def parsed(*lines: str, text: str = TEXT, marked: bool = False) -> Annotations:
 
 
 def test_each_kind_of_line_is_understood() -> None:
-    found = parsed(
+    result = parsed(
         "T1\tSign_symptom 0 5\tfever",
         "T2\tBiological_structure 24 28;38 41\tleft arm",
         "",
@@ -38,12 +38,12 @@ def test_each_kind_of_line_is_understood() -> None:
         "#1\tAnnotatorNotes T1\ta note\twith a tab",
         "#\tAnnotatorNotes T2\tno number",
     )
-    assert found.flaws == ()
-    assert found.spans == (
+    assert result.flaws == ()
+    assert result.spans == (
         Span("Sign_symptom", (Fragment(0, 5),), "T1"),
         Span("Biological_structure", (Fragment(24, 28), Fragment(38, 41)), "T2"),
     )
-    assert found.others == (
+    assert result.others == (
         BratEvent("E1", "Sign_symptom", "T1", (Argument("Place", "T2"),)),
         Relation("R1", "MODIFY", (Argument("Arg1", "T1"), Argument("Arg2", "E1"))),
         Equivalence("OVERLAP", ("T1", "T2", "E1")),
@@ -60,8 +60,8 @@ def test_names_may_be_used_before_they_are_given() -> None:
 
 
 def test_spans_may_nest_and_overlap() -> None:
-    found = parsed("T1\tX 0 16\tfever and chills", "T2\tX 0 5\tfever", "T3\tX 6 16\tand chills")
-    assert len(found.spans) == 3
+    result = parsed("T1\tX 0 16\tfever and chills", "T2\tX 0 5\tfever", "T3\tX 6 16\tand chills")
+    assert len(result.spans) == 3
 
 
 @pytest.mark.parametrize(
@@ -124,55 +124,55 @@ def test_spans_may_nest_and_overlap() -> None:
 def test_a_broken_line_is_reported_and_costs_only_itself(
     line: str, kind: ProblemKind, words: str
 ) -> None:
-    found = parsed("T1\tX 0 5\tfever", line, "A9\tX T1 yes")
-    (flaw,) = found.flaws
+    result = parsed("T1\tX 0 5\tfever", line, "A9\tX T1 yes")
+    (flaw,) = result.flaws
     assert (flaw.line, flaw.flaw.kind) == (2, kind)
     assert words in flaw.flaw.reason
     assert "cough" not in flaw.flaw.reason
-    assert [span.name for span in found.spans] == ["T1"]
-    assert [type(other) for other in found.others] == [Attribute]
+    assert [span.name for span in result.spans] == ["T1"]
+    assert [type(other) for other in result.others] == [Attribute]
 
 
 def test_what_refers_to_a_broken_line_stays() -> None:
-    found = parsed("T1\tX 900 905\tfever", "E1\tX:T1", "A1\tNEG E1")
-    assert [flaw.line for flaw in found.flaws] == [1]
-    assert len(found.others) == 2
+    result = parsed("T1\tX 900 905\tfever", "E1\tX:T1", "A1\tNEG E1")
+    assert [flaw.line for flaw in result.flaws] == [1]
+    assert len(result.others) == 2
 
 
 def test_breaks_in_the_text_are_spaces_in_the_annotation() -> None:
-    found = parsed("T1\tX 0 7\tone two", "T2\tX 4 12\ttwo three", text="one\ntwo\r\nthree")
-    assert [flaw.line for flaw in found.flaws] == [2]
-    found = parsed("T1\tX 0 7\tone two", "T2\tX 4 14\ttwo  three", text="one\ntwo\r\nthree")
-    assert found.flaws == ()
+    result = parsed("T1\tX 0 7\tone two", "T2\tX 4 12\ttwo three", text="one\ntwo\r\nthree")
+    assert [flaw.line for flaw in result.flaws] == [2]
+    result = parsed("T1\tX 0 7\tone two", "T2\tX 4 14\ttwo  three", text="one\ntwo\r\nthree")
+    assert result.flaws == ()
 
 
 def test_offsets_that_count_a_line_end_as_one_are_recognised() -> None:
     text = "one\r\ntwo\r\nthree four"
-    found = parsed("T1\tX 4 7\ttwo", "T2\tX 14 18\tfour", text=text)
-    assert found.flaws == ()
-    assert found.frame.text == "one\ntwo\nthree four"
-    assert found.frame.note == "offsets count CR LF as one character"
+    result = parsed("T1\tX 4 7\ttwo", "T2\tX 14 18\tfour", text=text)
+    assert result.flaws == ()
+    assert result.frame.text == "one\ntwo\nthree four"
+    assert result.frame.note == "offsets count CR LF as one character"
 
 
 def test_offsets_that_count_every_character_are_preferred() -> None:
-    found = parsed("T1\tX 5 8\ttwo", text="one\r\ntwo")
-    assert (found.flaws, found.frame.note) == ((), "")
+    result = parsed("T1\tX 5 8\ttwo", text="one\r\ntwo")
+    assert (result.flaws, result.frame.note) == ((), "")
 
 
 def test_offsets_that_count_the_mark_are_recognised() -> None:
-    found = parsed("T1\tX 5 8\ttwo", text="one two", marked=True)
-    assert found.flaws == ()
-    assert found.frame.text[5:8] == "two"
+    result = parsed("T1\tX 5 8\ttwo", text="one two", marked=True)
+    assert result.flaws == ()
+    assert result.frame.text[5:8] == "two"
 
 
 def test_offsets_in_code_points_pass_characters_outside_the_basic_plane() -> None:
-    found = parsed("T1\tX 3 6\tecg", "T2\tX 0 1\t🩺", text="🩺🩻 ecg")
-    assert found.flaws == ()
+    result = parsed("T1\tX 3 6\tecg", "T2\tX 0 1\t🩺", text="🩺🩻 ecg")
+    assert result.flaws == ()
 
 
 def test_offsets_in_utf16_units_are_recognised_and_refused() -> None:
-    found = parsed("T1\tX 5 8\tecg", text="🩺🩻 ecg was normal")
-    (flaw,) = found.flaws
+    result = parsed("T1\tX 5 8\tecg", text="🩺🩻 ecg was normal")
+    (flaw,) = result.flaws
     assert "but is if offsets count UTF-16 units" in flaw.flaw.reason
     past = parsed("T1\tX 5 8\tecg", text="🩺🩻 ecg")
     assert "past the end" in past.flaws[0].flaw.reason
@@ -180,5 +180,5 @@ def test_offsets_in_utf16_units_are_recognised_and_refused() -> None:
 
 
 def test_fragments_out_of_order_are_put_in_order() -> None:
-    found = parsed("T1\tX 38 41;24 28\tarm left")
-    assert found.spans[0].fragments == (Fragment(24, 28), Fragment(38, 41))
+    result = parsed("T1\tX 38 41;24 28\tarm left")
+    assert result.spans[0].fragments == (Fragment(24, 28), Fragment(38, 41))

@@ -23,8 +23,8 @@ OPTIONS = SourceOptions(group="group", numeric=("age",), categorical=("ward",))
 def test_tables_are_read_back(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out{suffix}"
     assert write_documents(iter(DOCUMENTS), path) == 2
-    found = list(open_source(path, OPTIONS).documents())
-    assert [(d.text, d.label, d.group, d.columns) for d in found] == [
+    documents = list(open_source(path, OPTIONS).documents())
+    assert [(d.text, d.label, d.group, d.columns) for d in documents] == [
         (d.text, d.label, d.group, d.columns) for d in DOCUMENTS
     ]
     assert list(tmp_path.iterdir()) == [path]
@@ -105,8 +105,8 @@ def test_a_folder_is_read_back(tmp_path: Path) -> None:
         Document("four", "ham", origin=Origin("/etc/passwd.txt")),
     ]
     assert write_documents(documents, tmp_path / "out", format=Format.FOLDER) == 4
-    found = open_source(tmp_path / "out").documents()
-    assert [(d.text, d.label, str(d.origin)) for d in found] == [
+    result = open_source(tmp_path / "out").documents()
+    assert [(d.text, d.label, str(d.origin)) for d in result] == [
         ("four", "ham", "ham/000004.txt"),
         ("three", "ham", "ham/letter-000003.txt"),
         ("two\r\n", "ham", "ham/letter.txt"),
@@ -123,8 +123,8 @@ def test_brat_is_read_back(tmp_path: Path) -> None:
     documents = [Document(text, spans=spans, origin=Origin("ward/a.txt")), Document("no", spans=())]
     assert write_documents(documents, tmp_path / "out", format=Format.BRAT) == 2
     source = open_source(tmp_path / "out")
-    found = {str(d.origin): (d.text, d.spans) for d in source.documents()}
-    assert found == {"ward/a.txt": (text, spans), "000002.txt": ("no", ())}
+    by_name = {str(d.origin): (d.text, d.spans) for d in source.documents()}
+    assert by_name == {"ward/a.txt": (text, spans), "000002.txt": ("no", ())}
     assert len(source.problems) == 0
 
 

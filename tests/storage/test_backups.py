@@ -33,8 +33,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    found = {one.relative_to(root).as_posix(): one for one in root.rglob("*") if one.is_file()}
-    return {name: one.read_bytes() for name, one in found.items() if "part" not in name}
+    by_name = {one.relative_to(root).as_posix(): one for one in root.rglob("*") if one.is_file()}
+    return {name: one.read_bytes() for name, one in by_name.items() if "part" not in name}
 
 
 def test_the_same_bytes_come_back_with_the_key_that_was_kept_apart(

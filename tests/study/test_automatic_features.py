@@ -28,8 +28,8 @@ KERNEL = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
 def test_rows_grow_with_documents_and_get_a_kernel_with_many_classes(
     about: Circumstances, features: int, beside: Blocks
 ) -> None:
-    found = columns({}, about)
-    assert (found.features, found.beside) == (features, beside)
+    result = columns({}, about)
+    assert (result.features, result.beside) == (features, beside)
 
 
 def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> None:

@@ -186,9 +186,9 @@ def test_text_in_another_script_and_empty_documents_get_the_label_of_the_bias(
     binary: Case,
 ) -> None:
     strange = [Document(""), Document("   "), Document("患者は発熱"), Document("лихорадка")]
-    found = binary.outcome.classify("north", strange).classes
-    assert found == binary.plain(strange)
-    assert len(set(found)) == 1
+    labels = binary.outcome.classify("north", strange).classes
+    assert labels == binary.plain(strange)
+    assert len(set(labels)) == 1
 
 
 def test_only_peers_with_a_model_may_ask_and_only_for_something(binary: Case) -> None:

@@ -25,14 +25,14 @@ SMALL = provide(SmallEncoder())
 def test_sealed_labels_are_those_of_the_plaintext_learner(binary: Case, beside: Blocks) -> None:
     case = binary.changed(features=48, beside=beside)
     held_out = case.held_out()
-    found = case.outcome.classify("north", held_out).classes
+    labels = case.outcome.classify("north", held_out).classes
     plain = case.plain(held_out)
-    assert np.mean([one == other for one, other in zip(found, plain, strict=True)]) >= 0.999
+    assert np.mean([one == other for one, other in zip(labels, plain, strict=True)]) >= 0.999
     assert case.outcome.models["north"].scores.shape[0] == 48 + beside.width + 1
 
 
 def test_blocks_work_on_ciphertexts_too(encrypted: Case) -> None:
     case = encrypted.changed(features=6, beside=Blocks(tail=4, encoder=SMALL, kernel=2))
     held_out = case.held_out()[:8]
-    found = case.outcome.classify("north", held_out).classes
-    assert found == case.plain(held_out)
+    labels = case.outcome.classify("north", held_out).classes
+    assert labels == case.plain(held_out)

@@ -23,9 +23,9 @@ def drawn(rows: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def evaluated(scores: np.ndarray, truth: np.ndarray, *, fewest: int = 3) -> Evaluation:
-    found = (scores >= 0).astype(int)
+    result = (scores >= 0).astype(int)
     table = np.zeros((2, 2), np.int64)
-    np.add.at(table, (truth.astype(int), found), 1)
+    np.add.at(table, (truth.astype(int), result), 1)
     evaluation = Evaluation.of(LABELS, table, ("a", "b", "c"), fewest=fewest)
     above = counted(scores[:, np.newaxis], truth[:, np.newaxis], ROC_THRESHOLDS).astype(np.int64)
     return evaluation.with_roc(ROC_THRESHOLDS, above, evaluation.points(above))
@@ -39,10 +39,10 @@ def test_eight_bins_come_near_to_the_true_probabilities() -> None:
     scores, _, truth = drawn(4000)
     (mean,) = calibrations(evaluated(scores, truth))
     fresh, probable, is_second = drawn(4000, seed=1)
-    found = from_scores(fresh[:, np.newaxis], [mean], exclusive=True)
-    assert np.allclose(found.sum(axis=1), 1)
-    assert loss(found[:, 1], is_second) < loss(probable, is_second) + 0.02
-    assert np.abs(found[:, 1] - probable).mean() < 0.05
+    result = from_scores(fresh[:, np.newaxis], [mean], exclusive=True)
+    assert np.allclose(result.sum(axis=1), 1)
+    assert loss(result[:, 1], is_second) < loss(probable, is_second) + 0.02
+    assert np.abs(result[:, 1] - probable).mean() < 0.05
 
 
 def test_there_are_at_most_eight_bins_and_their_shares_rise() -> None:

@@ -43,9 +43,9 @@ def test_moments_are_the_same_to_the_last_bit_with_any_number_of_threads(
     space = FeatureSpace(HashedDictionary(320), plan.reading, plan.weighting, plan.columns)
     prepared = Prepared(Totals(9000, (5000, 4000), ("north",)), (), space)
     many = [one for mine in notes(3000).values() for one in mine]
-    found = []
+    collected = []
     for count in (1, threads):
         with threadpool_limits(count, user_api="blas"):
             moments = local_moments(binary.study, prepared, many)
-        found.append((moments.second.tobytes(), moments.products.tobytes()))
-    assert found[0] == found[1]
+        collected.append((moments.second.tobytes(), moments.products.tobytes()))
+    assert collected[0] == collected[1]

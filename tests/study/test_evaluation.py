@@ -49,10 +49,10 @@ def assert_same(found: Evaluation, wanted: Evaluation) -> None:
 
 def test_a_sealed_roc_is_that_of_the_plaintext_learner(binary: Case) -> None:
     outcome = binary.run()
-    found = outcome.evaluate(binary.documents)
-    assert_same(found, by_hand(binary)[0])
-    assert list(found.roc) == ["urgent"]
-    roc = found.roc["urgent"]
+    figures = outcome.evaluate(binary.documents)
+    assert_same(figures, by_hand(binary)[0])
+    assert list(figures.roc) == ["urgent"]
+    roc = figures.roc["urgent"]
     assert len(roc.thresholds) > 5
     assert accuracy(binary.held_out(), binary.plain(binary.held_out())) < roc.auc < 1
     told = outcome.views["valley"].of(JointConfusion)
@@ -100,10 +100,10 @@ def four(binary: Case) -> Case:
 
 
 def test_every_class_of_several_has_a_roc(four: Case) -> None:
-    found = four.outcome.evaluate(four.documents)
-    assert_same(found, by_hand(four)[0])
-    assert list(found.roc) == list(four.plan.labels.names)
-    assert all(one.auc > 0.6 for one in found.roc.values())
+    figures = four.outcome.evaluate(four.documents)
+    assert_same(figures, by_hand(four)[0])
+    assert list(figures.roc) == list(four.plan.labels.names)
+    assert all(one.auc > 0.6 for one in figures.roc.values())
 
 
 def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
@@ -116,9 +116,9 @@ def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
     }
     labels = Labels(("review", "since"), exclusive=False)
     case = Case(documents, replace(binary.plan, labels=labels, features=48), binary.key)
-    found = case.outcome.evaluate(case.documents)
-    assert_same(found, by_hand(case)[0])
-    assert found.roc
+    figures = case.outcome.evaluate(case.documents)
+    assert_same(figures, by_hand(case)[0])
+    assert figures.roc
 
 
 def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
@@ -260,8 +260,8 @@ def test_what_is_shown_of_a_table_is_the_same_whatever_a_small_cell_holds(
     for held in range(1, fewest):
         counts = np.array(cells).reshape(3, 3)
         counts.flat[place] = held
-        found = Evaluation.of(THREE, counts, ("x",), fewest=fewest)
-        shown.append((found.counts.tolist(), found.left_out.tolist(), found.accuracy, found.f1))
+        result = Evaluation.of(THREE, counts, ("x",), fewest=fewest)
+        shown.append((result.counts.tolist(), result.left_out.tolist(), result.accuracy, result.f1))
     assert all(one == shown[0] for one in shown)
 
 
@@ -275,20 +275,20 @@ def test_overlapping_labels_do_not_tell_a_small_cell_by_their_common_total(
     counts[:, 0, 0] = 100 - counts.sum(axis=(1, 2))
     small = (counts > 0) & (counts < fewest)
     assume(small[0].any())
-    found = Evaluation.of(OVERLAP, counts, ("x",), fewest=fewest)
+    result = Evaluation.of(OVERLAP, counts, ("x",), fewest=fewest)
     total = int(counts[1].sum())
     standing_in = int(small[0].sum()) * (fewest // 2)
-    assert total - found.counts[0].sum() == standing_in
-    assert (found.filled[0].sum(), found.filled[1].sum()) == (total, total)
-    assert found.sides(0) is None
+    assert total - result.counts[0].sum() == standing_in
+    assert (result.filled[0].sum(), result.filled[1].sum()) == (total, total)
+    assert result.sides(0) is None
 
 
 def test_figures_of_a_table_without_small_cells_are_its_own() -> None:
     counts = np.array([[50, 10], [5, 35]])
-    found = Evaluation.of(TWO, counts, ("x",), fewest=3)
-    assert found.accuracy == 0.85
-    assert found.f1 == {"a": round(100 / 115, 3), "b": round(70 / 85, 3)}
-    assert np.array_equal(found.filled, counts)
+    result = Evaluation.of(TWO, counts, ("x",), fewest=3)
+    assert result.accuracy == 0.85
+    assert result.f1 == {"a": round(100 / 115, 3), "b": round(70 / 85, 3)}
+    assert np.array_equal(result.filled, counts)
     small = Evaluation.of(TWO, np.array([[50, 2], [5, 35]]), ("x",), fewest=3)
     assert small.left_out.tolist() == [[False, True], [False, False]]
     assert small.counts.tolist() == [[50, 0], [5, 35]]
@@ -317,13 +317,13 @@ def test_between_points_that_are_shown_lie_no_rows_or_enough(
 
 def test_a_point_never_tells_what_a_cell_that_is_left_out_holds() -> None:
     """Of class b 40 are found and 1 or 2 are not: no point may show more than 37 of them."""
-    found = []
+    collected = []
     for missed in (1, 2):
         table = Evaluation.of(TWO, np.array([[50, 10], [missed, 40]]), ("x",), fewest=3)
         above = np.array([[[40 + missed, 40, 37, 20], [60, 10, 6, 0]]])
-        found.append(table.with_roc((-0.5, 0.0, 0.25, 0.5), above, table.points(above)).roc)
-    assert found[0] == found[1]
-    assert found[0]["b"].thresholds == (0.5, 0.25)
+        collected.append(table.with_roc((-0.5, 0.0, 0.25, 0.5), above, table.points(above)).roc)
+    assert collected[0] == collected[1]
+    assert collected[0]["b"].thresholds == (0.5, 0.25)
 
 
 def roc(*points: tuple[float, float, float]) -> Roc:

@@ -28,9 +28,9 @@ def test_without_the_dealer_the_same_labels_are_found_counted_once_and_said(smal
     assert dealt.verdict is Verdict.FSS
     outcome.leave("dealer")
     with pytest.warns(VerdictWarning, match=r"north: 'dealer' does not answer: .*dgk instead of"):
-        found = outcome.classify("north", few)
-    assert (found.classes, found.verdict) == (dealt.classes, Verdict.DGK)
-    assert found.left == left - 2 * batch == outcome.queries.left("north")
+        answer = outcome.classify("north", few)
+    assert (answer.classes, answer.verdict) == (dealt.classes, Verdict.DGK)
+    assert answer.left == left - 2 * batch == outcome.queries.left("north")
     outcome.come_back("dealer")
     assert outcome.classify("north", few).verdict is Verdict.FSS
     with pytest.raises(InputError, match=r"expected one of its seats .*found 'dealers'"):
@@ -45,8 +45,8 @@ def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(small: Case, st
     left, batch = outcome.queries.left("north"), outcome.trained.scores.batch
     outcome.meddler = Crashing({"dealer": step})
     with pytest.warns(VerdictWarning):
-        found = outcome.classify("north", few)
-    assert found.classes == small.plain(few)
+        answer = outcome.classify("north", few)
+    assert answer.classes == small.plain(few)
     assert outcome.queries.left("north") == left - batch
     scores = [one.scores for one in outcome.views["coordinator"].of(MaskedScores)]
     assert len(scores) == 2
@@ -64,8 +64,8 @@ def test_on_shares_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
     left, batch = outcome.queries.left("north"), outcome.trained.scores.batch
     outcome.meddler = Crashing({"dealer": step})
     with pytest.warns(VerdictWarning):
-        found = outcome.classify("north", few)
-    assert found.classes == small.plain(few)
+        answer = outcome.classify("north", few)
+    assert answer.classes == small.plain(few)
     assert outcome.queries.left("north") == left - batch
     seen = [one.words.array().ravel() for one in outcome.views["evaluator"].of(AskedRows)]
     assert len(seen) == 1 + (step > 3)

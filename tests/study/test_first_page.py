@@ -262,9 +262,9 @@ def test_who_must_not_pool_follows_from_the_seats(binary: Case, encrypted: Case)
 
 def test_one_house_that_holds_enough_alone_is_named_alone(binary: Case) -> None:
     plan, roster = binary.plan, binary.study.roster
-    found = poolings(Study(plan, roster))
-    assert all(len(one.organisations) == 2 for one in found)
-    assert "word for word" in found[0].gives
+    result = poolings(Study(plan, roster))
+    assert all(len(one.organisations) == 2 for one in result)
+    assert "word for word" in result[0].gives
 
 
 @pytest.mark.parametrize(("engine", "settings"), [("binary", {}), ("encrypted", {"features": 8})])

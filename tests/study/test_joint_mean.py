@@ -21,9 +21,9 @@ HALVES = (4, 6, 8, 10)
 
 def reference(features: int = 4, **more) -> Reference:
     plan = InsecureToyPlan("mean", BINARY, features=features, key_bits=768, **more)
-    found = Reference.of(plan, HALVES[:features])
-    assert found is not None
-    return found
+    result = Reference.of(plan, HALVES[:features])
+    assert result is not None
+    return result
 
 
 def moments_of(rows) -> Moments:

@@ -43,8 +43,8 @@ def case_of(key: SecretKey, seats: dict[str, Any] | None = None, **settings: Any
         query_budget=4000,
         **settings,
     )
-    found = notes(300, label="diagnosis" if len(plan.labels.names) > 2 else "urgency")
-    return Case(found, plan, key, seats or {})
+    result = notes(300, label="diagnosis" if len(plan.labels.names) > 2 else "urgency")
+    return Case(result, plan, key, seats or {})
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,13 @@ def test_labels_and_counts_are_those_of_the_plaintext(
     case = case_of(toy_key, held_out=0.3, **settings)
     assert case.study.labels_on is LabelsOn.SHARES
     documents = case.documents["north"][:60]
-    found = case.outcome.classify("north", documents).classes
+    labels = case.outcome.classify("north", documents).classes
     model = case.outcome.models["north"]
     rows = FeatureReader(model.space, model.key).read(documents).unit()
     theta = case.theta(alpha=model.alpha)
     point = np.array(case.plan.operating_point or (0.0,))
     expected = case.plan.labels.decide(rows @ theta - point)
-    assert sum(one != other for one, other in zip(found, expected, strict=True)) == 0
+    assert sum(one != other for one, other in zip(labels, expected, strict=True)) == 0
     evaluation = case.outcome.evaluate(case.documents)
     held_out = len(case.held_out())
     if case.plan.level is Level.DOCUMENT and case.plan.labels.exclusive:
@@ -111,8 +111,8 @@ def test_without_the_dealer_a_query_goes_on_and_without_the_evaluator_it_does_no
     before = outcome.classify("north", documents)
     outcome.leave("dealer")
     with pytest.warns(VerdictWarning, match="without a dealer"):
-        found = outcome.classify("north", documents)
-    assert (found.verdict, found.classes) == (Verdict.DGK, before.classes)
+        answer = outcome.classify("north", documents)
+    assert (answer.verdict, answer.classes) == (Verdict.DGK, before.classes)
     outcome.come_back("dealer")
     outcome.leave("evaluator")
     with pytest.raises(AbsenceError) as error:
@@ -120,7 +120,7 @@ def test_without_the_dealer_a_query_goes_on_and_without_the_evaluator_it_does_no
     assert error.value.party == "evaluator"
     outcome.come_back("evaluator")
     after = outcome.classify("north", documents)
-    assert before.left - found.left == found.left - after.left
+    assert before.left - answer.left == answer.left - after.left
 
 
 def test_no_peer_ever_gets_a_ciphertext_of_the_model(asked: Case, tmp_path: Path) -> None:
@@ -262,14 +262,14 @@ def test_the_card_says_which_path_with_bytes_trips_and_trust(toy_key: SecretKey)
 
 def test_words_are_short_where_scores_fit_and_long_where_not(toy_key: SecretKey) -> None:
     plan = case_of(toy_key).plan
-    found = {}
+    collected = {}
     for bound in (4, 64, 1024, 2**20):
         scores = ScorePlan.fit(plan, (8,) * 64, Scale(30, bound << 30), on_shares=True)
         assert scores.ring.bits <= 32 or scores.bits == 20
-        found[bound] = scores.rows(1).word_bytes, scores.bits
-    assert found[4] == (4, 20)
-    assert found[2**20] == (8, 20)
-    assert 12 <= found[1024][1] < 20
+        collected[bound] = scores.rows(1).word_bytes, scores.bits
+    assert collected[4] == (4, 20)
+    assert collected[2**20] == (8, 20)
+    assert 12 <= collected[1024][1] < 20
 
 
 def test_norms_in_two_columns_are_the_norm() -> None:

@@ -77,11 +77,11 @@ def test_every_row_of_a_level_is_the_plain_learner_s(
 ) -> None:
     case = study(toy_key, scheme, level, **settings)
     test = case.held_out()[:12]
-    found = case.outcome.classify("valley", test).classes
-    assert found == case.plan.labels.decide(case.scores(test))
+    labels = case.outcome.classify("valley", test).classes
+    assert labels == case.plan.labels.decide(case.scores(test))
     true = truth(case, test)
-    assert len(found) == len(true) >= (2 if level is Level.SENTENCE else 8) * len(test)
-    right = np.mean([one == other for one, other in zip(found, true, strict=True)])
+    assert len(labels) == len(true) >= (2 if level is Level.SENTENCE else 8) * len(test)
+    right = np.mean([one == other for one, other in zip(labels, true, strict=True)])
     commonest = max(true.count(one) for one in set(true)) / len(true)
     assert right > commonest or settings.get("engine") == "paillier"
 
@@ -116,9 +116,9 @@ def test_sentences_take_the_label_of_their_document(toy_key: SecretKey) -> None:
     )
     case = Case(notes(200), plan, toy_key)
     test = case.held_out()[:20]
-    found = case.outcome.classify("north", test).classes
-    assert len(found) > 2 * len(test)
-    assert found == labels.decide(case.scores(test))
+    result = case.outcome.classify("north", test).classes
+    assert len(result) > 2 * len(test)
+    assert result == labels.decide(case.scores(test))
 
 
 def test_labels_of_documents_and_of_sentences_in_one_model(toy_key: SecretKey) -> None:
@@ -142,9 +142,9 @@ def test_labels_of_documents_and_of_sentences_in_one_model(toy_key: SecretKey) -
         query_budget=4000,
     )
     case = Case(parts, plan, toy_key)
-    found = case.outcome.classify("north", parts["north"][:9]).classes
+    labels = case.outcome.classify("north", parts["north"][:9]).classes
     for place, document in enumerate(parts["north"][:9]):
-        first, second = found[2 * place : 2 * place + 2]
+        first, second = labels[2 * place : 2 * place + 2]
         assert "Drug" in first
         assert "Disease" not in first
         assert "Disease" in second

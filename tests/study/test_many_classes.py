@@ -47,6 +47,6 @@ def test_77_classes_equal_the_plain_winner(toy_key: SecretKey, settings: dict[st
     seats = {} if helped else {"with_evaluator": False, "with_dealer": False}
     case = Case(documents(), plan, toy_key, seats)
     asked = case.documents["north"][::40]
-    found = case.outcome.classify("north", asked).classes
-    assert found == case.plain(asked)
-    assert len(set(found)) > 5
+    labels = case.outcome.classify("north", asked).classes
+    assert labels == case.plain(asked)
+    assert len(set(labels)) > 5

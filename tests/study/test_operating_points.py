@@ -60,11 +60,11 @@ def test_every_verdict_at_an_operating_point_is_the_plain_one(
     test = case.held_out()[:count]
     scores = case.scores(test)
     assert case.outcome.models["north"].operating_point == POINTS[kind]
-    found = case.outcome.classify("north", test).classes
-    assert found == decided(case.plan.labels, scores, POINTS[kind])
+    labels = case.outcome.classify("north", test).classes
+    assert labels == decided(case.plan.labels, scores, POINTS[kind])
     # The point matters: at 0 some of these documents are something else.
     if count > 8:
-        assert found != case.plan.labels.decide(scores)
+        assert labels != case.plan.labels.decide(scores)
 
 
 QUORUM = {"with_evaluator": False, "with_dealer": False}
@@ -95,19 +95,19 @@ def test_an_asker_has_thresholds_of_its_own_for_every_row(
     test = case.held_out()[:count]
     scores = case.scores(test)
     own = np.random.default_rng(5).choice([-1.5, -0.5, -0.125, 0.25, 0.5], scores.shape)
-    found = case.outcome.classify("north", test, own=own).classes
+    labels = case.outcome.classify("north", test, own=own).classes
     expected = scores - np.clip(np.array(POINTS[kind]) + own, -1, 1)
-    assert found == case.plan.labels.decide(expected)
+    assert labels == case.plan.labels.decide(expected)
     for_all = case.outcome.classify("north", test, own=own[0]).classes
     assert for_all == decided(case.plan.labels, scores, POINTS[kind], own[0])
-    assert found != for_all
+    assert labels != for_all
 
 
 def test_engine_paillier_has_operating_points_too(encrypted: Case) -> None:
     case = encrypted.changed(features=6, operating_point=(-0.2,))
     test = case.held_out()
-    found = case.outcome.classify("north", test).classes
-    assert found == decided(case.plan.labels, case.scores(test), (-0.2,))
+    labels = case.outcome.classify("north", test).classes
+    assert labels == decided(case.plan.labels, case.scores(test), (-0.2,))
 
 
 def test_a_joint_table_is_that_of_the_operating_point(toy_key: SecretKey) -> None:
@@ -126,8 +126,8 @@ def test_an_asker_may_move_its_point_afterwards(toy_key: SecretKey) -> None:
     case.outcome.models = {
         name: replace(model, operating_point=point) for name, model in case.outcome.models.items()
     }
-    found = case.outcome.classify("valley", test).classes
-    assert found == decided(case.plan.labels, case.scores(test), point)
+    labels = case.outcome.classify("valley", test).classes
+    assert labels == decided(case.plan.labels, case.scores(test), point)
     urgent = [one.label == "urgent" for one in test]
-    hits = sum(said == ("urgent",) for said, true in zip(found, urgent, strict=True) if true)
+    hits = sum(said == ("urgent",) for said, true in zip(labels, urgent, strict=True) if true)
     assert hits >= 0.9 * sum(urgent)

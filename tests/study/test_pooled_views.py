@@ -149,17 +149,17 @@ def test_labels_that_a_member_deals_for_are_noise_to_one_of_three() -> None:
             (CoveredScore, "share", PRIMES[0]),
             (ComparandShare, "words", None),
         ):
-            found = [getattr(each, field) for each in seen if isinstance(each, kind)]
-            assert bool(found) == bool(pool)
+            matches = [getattr(each, field) for each in seen if isinstance(each, kind)]
+            assert bool(matches) == bool(pool)
             if not pool:
                 continue
             if modulus is not None:
                 assert_looks_uniform(
-                    np.concatenate([each.planes()[0].ravel() for each in found]), modulus
+                    np.concatenate([each.planes()[0].ravel() for each in matches]), modulus
                 )
             else:
                 ring = outcome.trained.scores.ring
-                words = np.concatenate([each.array() for each in found])
+                words = np.concatenate([each.array() for each in matches])
                 assert_looks_uniform(words, 1 << ring.bits)
 
 
@@ -171,12 +171,12 @@ def test_shares_of_one_peers_moments_are_noise_to_a_pool_and_its_moments_to_one_
     quorum = outcome.study.quorum
     for pool in allowed(outcome)[1:]:
         for peer, shares in moments_of(outcome, pool).items():
-            found = guessed(shares, pool, quorum)[0]
-            assert_looks_uniform(found, PRIMES[0], what=f"what {pool} have of {peer}")
+            result = guessed(shares, pool, quorum)[0]
+            assert_looks_uniform(result, PRIMES[0], what=f"what {pool} have of {peer}")
     for pool in one_more(outcome):
         for peer, shares in moments_of(outcome, pool).items():
-            found = guessed(shares, pool, quorum)
-            assert_shows_structure(found[0], PRIMES[0], what=f"what {pool} have of {peer}")
+            result = guessed(shares, pool, quorum)
+            assert_shows_structure(result[0], PRIMES[0], what=f"what {pool} have of {peer}")
 
 
 @pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.soak)])
@@ -228,8 +228,8 @@ def test_one_member_more_rebuilds_text(members: int) -> None:
     np.testing.assert_allclose(second, moments.second, atol=1e-4)
     # The point is public: who has the moments measures from the origin again.
     moments.move(-np.append(reference.mean, 0.0))
-    found = attack_everything([moments.second]).documents
-    assert score(found, *truth(outcome)).matched > 0
+    recovered = attack_everything([moments.second]).documents
+    assert score(recovered, *truth(outcome)).matched > 0
 
 
 def rows_of(outcome: StudyOutcome, pool: tuple[str, ...], asker: str) -> dict[str, Any]:
@@ -262,11 +262,11 @@ def test_one_member_more_reads_the_rows_of_a_query(members: int) -> None:
     asked = documents_of(outcome)[asker][:4]
     rows = FeatureReader(model.space, model.key).read(asked).integers().toarray()
     for pool in one_more(outcome):
-        found = integers(guessed(rows_of(outcome, pool, asker), pool, quorum))
-        assert np.array_equal(found.reshape(-1, rows.shape[1])[: len(rows)], rows)
+        result = integers(guessed(rows_of(outcome, pool, asker), pool, quorum))
+        assert np.array_equal(result.reshape(-1, rows.shape[1])[: len(rows)], rows)
     for pool in allowed(outcome)[1:]:
-        found = guessed(rows_of(outcome, pool, asker), pool, quorum)[0]
-        assert_looks_uniform(found, PRIMES[0], what=f"what {pool} have of a query")
+        result = guessed(rows_of(outcome, pool, asker), pool, quorum)[0]
+        assert_looks_uniform(result, PRIMES[0], what=f"what {pool} have of a query")
 
 
 @pytest.mark.parametrize("members", SIZES)

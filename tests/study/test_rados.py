@@ -68,11 +68,11 @@ def test_a_sealed_study_of_rados_equals_its_plain_twin(
     seeds = Seeds(monkeypatch)
     case: Case = request.getfixturevalue(engine).changed(contribution="rados", **settings)
     test = case.held_out()
-    found = case.outcome.classify("north", test).classes
+    labels = case.outcome.classify("north", test).classes
     plain = twin(case, seeds, test)
     assert len(set(seeds.found.values())) == 3
-    assert np.mean([one == other for one, other in zip(found, plain, strict=True)]) >= 0.99
-    assert accuracy(test, found) > 0.6
+    assert np.mean([one == other for one, other in zip(labels, plain, strict=True)]) >= 0.99
+    assert accuracy(test, labels) > 0.6
 
 
 def test_several_classes_share_one_set_of_rados(
@@ -89,8 +89,8 @@ def test_several_classes_share_one_set_of_rados(
     )
     case = Case(documents, plan, binary.key)
     test = case.held_out()
-    found = case.outcome.classify("valley", test).classes
-    assert found == twin(case, seeds, test)
+    result = case.outcome.classify("valley", test).classes
+    assert result == twin(case, seeds, test)
 
 
 def test_more_rados_come_nearer_to_exact_moments(binary: Case) -> None:

@@ -84,20 +84,20 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
         reference.move(one)
     published = rounded_up(int(union.weight))
     kept = peers[1:] if left and peers[0].weight < 0.8 * union.weight else peers
-    found = reference.ends(
+    result = reference.ends(
         told_exactly(kept, reference),
         penalties,
         weight=published,
         all_peers=len(kept) == len(peers),
     )
-    matrix, products = whole_matrix(joined(kept), reference, penalties, found.times)
+    matrix, products = whole_matrix(joined(kept), reference, penalties, result.times)
     spectrum = np.linalg.eigvalsh(matrix)
-    assert spectrum[-1] <= found.ends.ceiling_parts / END_PARTS + penalties.max()
-    assert spectrum[0] >= penalties.min() * found.ends.floor_share / WHOLE
+    assert spectrum[-1] <= result.ends.ceiling_parts / END_PARTS + penalties.max()
+    assert spectrum[0] >= penalties.min() * result.ends.floor_share / WHOLE
 
     phi = np.linalg.solve(matrix, products)
     theta = phi.copy()
-    theta[-1] = (found.times * UNIT * phi[-1] - reference.mean @ phi[:-1]) / bias
+    theta[-1] = (result.times * UNIT * phi[-1] - reference.mean @ phi[:-1]) / bias
     for one in kept:
         one.move(-np.append(reference.mean, bias - UNIT))
     origin = joined(kept)
@@ -146,10 +146,10 @@ def test_text_is_solved_in_two_thirds_of_the_steps() -> None:
     for peer in peers:
         reference.move(peer)
     after = told_exactly(peers, reference)
-    found = reference.ends(after, penalties, weight=2100, all_peers=True)
-    still = replace(found.ends, ceiling_parts=before, floor_share=WHOLE)
+    result = reference.ends(after, penalties, weight=2100, all_peers=True)
+    still = replace(result.ends, ceiling_parts=before, floor_share=WHOLE)
     fewer, more = (
-        len(solve_plan(plan, totals, alpha=1.0, ends=ends).steps) for ends in (found.ends, still)
+        len(solve_plan(plan, totals, alpha=1.0, ends=ends).steps) for ends in (result.ends, still)
     )
     assert fewer < 0.65 * more
 

@@ -104,6 +104,6 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     kept = [document for document in documents if three.plan.split.side(document) == "train"]
     odd = [Document(f"an odd note {number}", "odd") for number in range(40)]
     odd = [one for one in odd if three.plan.split.side(one) == "train"][:2]
-    found = check_documents(three, "north", [*kept, *odd])
-    assert found.rare == {"odd": 2}
-    assert "class 'odd' is left out: 2 of its documents" in " ".join(found.told(three.plan))
+    result = check_documents(three, "north", [*kept, *odd])
+    assert result.rare == {"odd": 2}
+    assert "class 'odd' is left out: 2 of its documents" in " ".join(result.told(three.plan))

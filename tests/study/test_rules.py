@@ -104,9 +104,9 @@ def test_the_coordinator_reads_nothing_of_what_it_carries(binary: Case) -> None:
 def test_without_boxes_it_would_read_the_whole_model(binary: Case) -> None:
     carrier, binary = Carrier(None), binary.changed(labels_on="paillier")
     binary.run(meddler=carrier)
-    found = readable(carrier.copies, binary)
-    assert found["EncryptedModel"] == 3
-    assert found["weights"] > 3 * 90
+    result = readable(carrier.copies, binary)
+    assert result["EncryptedModel"] == 3
+    assert result["weights"] > 3 * 90
 
 
 def test_a_box_that_was_changed_moved_or_sent_on_is_refused(binary: Case) -> None:

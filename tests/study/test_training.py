@@ -43,11 +43,11 @@ def test_joint_is_better_than_every_local(binary: Case) -> None:
 
 def test_joint_evaluation_is_the_sum_of_what_every_peer_has(binary: Case) -> None:
     outcome = binary.run()
-    found = outcome.evaluate(binary.documents)
+    figures = outcome.evaluate(binary.documents)
     test = binary.held_out()
-    assert found.accuracy == round(accuracy(test, binary.plain(test)), 3)
-    assert found.counts.sum() == len(test)
-    assert set(found.f1) == {"routine", "urgent"}
+    assert figures.accuracy == round(accuracy(test, binary.plain(test)), 3)
+    assert figures.counts.sum() == len(test)
+    assert set(figures.f1) == {"routine", "urgent"}
     with pytest.raises(MisuseError, match="the query budget of 1 evaluations is spent"):
         outcome.evaluate(binary.documents)
 
@@ -120,16 +120,16 @@ def test_labels_that_overlap_have_a_verdict_each(binary: Case) -> None:
     plan = replace(binary.plan, labels=Labels(("pain", "fever"), exclusive=False))
     case = Case(documents, plan, binary.key)
     test = case.held_out()
-    found = case.outcome.classify("valley", test).classes
-    assert equal(found, case.plain(test)) >= 0.99
-    assert len(set(found)) > 2
+    labels = case.outcome.classify("valley", test).classes
+    assert equal(labels, case.plain(test)) >= 0.99
+    assert len(set(labels)) > 2
 
 
 def test_engine_paillier_equals_plain_without_a_dealer(encrypted: Case) -> None:
     test = encrypted.held_out()
-    found = encrypted.outcome.classify("north", test).classes
+    labels = encrypted.outcome.classify("north", test).classes
     assert encrypted.study.roster.dealer is None
-    assert equal(found, encrypted.plain(test)) >= 0.999
+    assert equal(labels, encrypted.plain(test)) >= 0.999
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: 
     case = encrypted.changed(features=6, alpha=(2.0, 20.0), release="peers")
     test = case.held_out()
     alpha = case.outcome.trained.alpha
-    found = case.outcome.classify("north", test)
-    assert found.scores is not None
-    assert equal(found.classes, case.plain(test, alpha=alpha)) >= 0.999
+    answer = case.outcome.classify("north", test)
+    assert answer.scores is not None
+    assert equal(answer.classes, case.plain(test, alpha=alpha)) >= 0.999
 
 
 def test_a_penalty_is_chosen_by_who_is_left(encrypted: Case) -> None:
@@ -214,9 +214,9 @@ def test_winners_without_a_dealer_equal_the_plain_winner(eight: Case) -> None:
     plan = replace(eight.plan, labels=Labels(DIAGNOSES[:4]), verdict="dgk", features=24)
     case = Case(documents, plan, eight.key)
     test = case.held_out()[:12]
-    found = case.outcome.classify("harbour", test).classes
-    assert found == case.plain(test)
-    assert len(set(found)) > 1
+    labels = case.outcome.classify("harbour", test).classes
+    assert labels == case.plain(test)
+    assert len(set(labels)) > 1
 
 
 def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case) -> None:
@@ -228,8 +228,8 @@ def test_engine_paillier_without_a_dealer_when_a_peer_evaluates(encrypted: Case)
     case = Case(encrypted.documents, plan, encrypted.key, seats)
     test = case.held_out()[:8]
     for name, verdict in (("north", Verdict.DGK), ("harbour", Verdict.FSS)):
-        found = case.outcome.classify(name, test)
-        assert (found.classes, found.verdict) == (case.plain(test), verdict)
+        answer = case.outcome.classify(name, test)
+        assert (answer.classes, answer.verdict) == (case.plain(test), verdict)
 
 
 def test_a_plan_that_is_no_toy_draws_its_own_key(binary: Case) -> None:

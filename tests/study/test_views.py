@@ -200,8 +200,8 @@ def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) ->
         while plan.scale != one.tests.scale:
             plan = CarryPlan(plan.bits, plan.count + 1, plan.masking)
         slots = plan.slots(toy_key.public.plaintext_bits)
-        found = slices(decrypt_residues(toy_key, one.tests), slots, plan.tests)
-        zeros += sum(any(value % prime == 0 for value in found) for prime in plan.primes)
+        result = slices(decrypt_residues(toy_key, one.tests), slots, plan.tests)
+        zeros += sum(any(value % prime == 0 for value in result) for prime in plan.primes)
         together += plan.count
     assert together >= 64
     assert 0.25 < zeros / together < 0.75
@@ -291,5 +291,5 @@ def test_the_same_attacks_do_find_documents_in_moments_without_masks(toy_key: Se
     _, _, prepared = contributed(case)
     layout = MomentPlan.of(case.plan, prepared.totals)
     exposed = layout.write(local_moments(case.study, prepared, case.documents["north"]))
-    found = attack_everything(list(layout.split(exposed))).documents
-    assert score(found, *truth(case, prepared)).word_for_word > 0
+    recovered = attack_everything(list(layout.split(exposed))).documents
+    assert score(recovered, *truth(case, prepared)).word_for_word > 0

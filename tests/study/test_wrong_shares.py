@@ -44,8 +44,8 @@ IN_EVALUATIONS = (MaskedScore, MaskedProduct, BitCheck, FlippedBit, TallyShare, 
 
 
 def documents(sites: int) -> dict[str, list[Any]]:
-    found = notes(120 * sites, sites=sites, label="diagnosis")
-    return {name: [one for one in mine if one.label in GROUPS] for name, mine in found.items()}
+    result = notes(120 * sites, sites=sites, label="diagnosis")
+    return {name: [one for one in mine if one.label in GROUPS] for name, mine in result.items()}
 
 
 def trained(sites: int, meddler: Meddler | None = None, *, verdict: str = "auto") -> StudyOutcome:
@@ -113,14 +113,14 @@ def test_a_wrong_share_stops_a_query(sites: int) -> None:
     expected = outcome.classify(asker, mine[asker][:3]).classes
     for kind in IN_QUERIES:
         outcome.meddler = meddler = first_of(kind, member_of(other))
-        found = _refused(outcome, asker, mine[asker][:3])
+        result = _refused(outcome, asker, mine[asker][:3])
         assert meddler.done == 1, kind
         if sites == 5:
-            assert isinstance(found, ViolationError), kind
-            assert found.party == member_of(other), kind
-        elif not isinstance(found, SottovoceError):
+            assert isinstance(result, ViolationError), kind
+            assert result.party == member_of(other), kind
+        elif not isinstance(result, SottovoceError):
             # With no share to spare, a wrong product may meet a zero: then nothing changes.
-            assert found == expected, kind
+            assert result == expected, kind
 
 
 @pytest.mark.parametrize("sites", [3, 5])

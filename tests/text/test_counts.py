@@ -64,15 +64,15 @@ def expected(
 def test_counts_are_per_class_rows_of_features_that_enough_documents_have(
     documents: list[Document], min_documents: int, small_cells: int
 ) -> None:
-    found = counted(documents, min_documents=min_documents, small_cells=small_cells)
+    counts = counted(documents, min_documents=min_documents, small_cells=small_cells)
     kept = expected(documents, min_documents=min_documents, small_cells=small_cells)
     nonzero = {word: cells for word, cells in kept.items() if any(cells)}
-    assert set(np.flatnonzero(found.total)) == {bucket(word) for word in nonzero}
+    assert set(np.flatnonzero(counts.total)) == {bucket(word) for word in nonzero}
     for word, cells in nonzero.items():
-        assert tuple(found.by_class[:, bucket(word)]) == cells
-        assert found.total[bucket(word)] == sum(cells)
-        assert found.peers[bucket(word)] == 1
-    assert found.rows == len(documents) == found.rows_by_class.sum()
+        assert tuple(counts.by_class[:, bucket(word)]) == cells
+        assert counts.total[bucket(word)] == sum(cells)
+        assert counts.peers[bucket(word)] == 1
+    assert counts.rows == len(documents) == counts.rows_by_class.sum()
 
 
 @given(st.lists(DOCUMENTS, min_size=1, max_size=4))
@@ -105,17 +105,17 @@ def test_rows_of_one_document_count_once_in_the_threshold() -> None:
 
 def test_a_zeroed_cell_cannot_be_had_from_the_total() -> None:
     documents = [Document("rare", "a")] + [Document("rare", "b")] * 5
-    found = counted(documents, min_documents=3, small_cells=2)
-    assert found.by_class[:, bucket("rare")].tolist() == [0, 5]
-    assert found.total[bucket("rare")] == 5
+    counts = counted(documents, min_documents=3, small_cells=2)
+    assert counts.by_class[:, bucket("rare")].tolist() == [0, 5]
+    assert counts.total[bucket("rare")] == 5
 
 
 def test_overlapping_classes_count_a_row_in_each() -> None:
     labelling = Labelling(Labels(("a", "b"), exclusive=False))
     plan = CountPlan(labelling, suppression=Suppression(min_documents=1))
-    found = count([Document("x", ("a", "b")), Document("x", ())], plan, key=KEY)
-    assert found.by_class[:, bucket("x")].tolist() == [1, 1]
-    assert found.total[bucket("x")] == 2
+    counts = count([Document("x", ("a", "b")), Document("x", ())], plan, key=KEY)
+    assert counts.by_class[:, bucket("x")].tolist() == [1, 1]
+    assert counts.total[bucket("x")] == 2
 
 
 @given(
@@ -176,9 +176,9 @@ def test_texts_without_a_single_word_are_refused() -> None:
 
 
 def test_an_empty_document_among_others_is_a_row_without_features() -> None:
-    found = counted([Document("", "a"), Document("x", "b")], min_documents=1)
-    assert found.rows == 2
-    assert found.total.sum() == 1
+    counts = counted([Document("", "a"), Document("x", "b")], min_documents=1)
+    assert counts.rows == 2
+    assert counts.total.sum() == 1
 
 
 @pytest.mark.parametrize(("least", "cells"), [(0, 0), (1, -1)])

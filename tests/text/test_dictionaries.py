@@ -78,8 +78,8 @@ def test_an_empty_word_list_is_refused() -> None:
 
 def test_a_hashed_dictionary_uses_all_its_columns_evenly() -> None:
     words = [first + second for first in ascii_lowercase for second in ascii_lowercase]
-    found = columns(HashedDictionary(10), *words)
-    counts = np.bincount(found, minlength=10)
+    result = columns(HashedDictionary(10), *words)
+    counts = np.bincount(result, minlength=10)
     assert counts.min() > 40
     assert len(counts) == 10
 

@@ -14,8 +14,8 @@ TYPES = ("Disease", "Symptom")
 
 
 def span(kind: str, *fragments: str) -> Span:
-    found = [TEXT.index(words) for words in fragments]
-    pairs = zip(found, fragments, strict=True)
+    results = [TEXT.index(words) for words in fragments]
+    pairs = zip(results, fragments, strict=True)
     return Span(kind, tuple(Fragment(at, at + len(words)) for at, words in pairs))
 
 

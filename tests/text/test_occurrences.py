@@ -18,9 +18,9 @@ TEXTS = st.lists(st.text(alphabet="ab ½.'", max_size=12), max_size=6)
 
 
 def ids_by_row(texts: list[str], reading: Reading, memory: PieceMemory) -> list[Counter[int]]:
-    found = memory.read([Document(text) for text in texts])
-    rows: list[Counter[int]] = [Counter() for _ in range(found.count)]
-    for row, number in zip(found.rows.tolist(), found.ids.tolist(), strict=True):
+    result = memory.read([Document(text) for text in texts])
+    rows: list[Counter[int]] = [Counter() for _ in range(result.count)]
+    for row, number in zip(result.rows.tolist(), result.ids.tolist(), strict=True):
         rows[row][number] += 1
     return rows
 
@@ -47,8 +47,8 @@ def test_occurrences_are_the_grams_of_each_row(
     texts: list[str], words: tuple[int, int], characters: tuple[int, int] | None
 ) -> None:
     reading = Reading(ngrams=NGrams(words, characters))
-    found = ids_by_row(texts, reading, PieceMemory(reading, KEY))
-    assert found == [expected_ids(text, reading) for text in texts]
+    result = ids_by_row(texts, reading, PieceMemory(reading, KEY))
+    assert result == [expected_ids(text, reading) for text in texts]
 
 
 @given(st.lists(TEXTS, max_size=4))

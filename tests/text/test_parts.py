@@ -62,9 +62,9 @@ def test_counts_of_parts_are_those_of_the_list_in_any_grouping(*, grouped: bool)
     documents = list(Numbered(range(300), grouped).documents())
     expected = count(documents, PLAN, key=KEY)
     for step in (1, 7, 300):
-        found = count(parted(step, grouped=grouped), PLAN, key=KEY)
-        assert found.by_class.tobytes() == expected.by_class.tobytes()
-        assert found.rows == expected.rows
+        counts = count(parted(step, grouped=grouped), PLAN, key=KEY)
+        assert counts.by_class.tobytes() == expected.by_class.tobytes()
+        assert counts.rows == expected.rows
 
 
 def test_the_digest_of_inputs_is_the_same_by_any_workers_and_another_for_other_documents() -> None:

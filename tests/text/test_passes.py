@@ -283,11 +283,11 @@ def test_a_memory_from_counting_changes_no_row_and_is_read_from() -> None:
     assert (counts.total == count(documents, plan, key=KEY).total).all()
     learnt = memory._characters
     space = FeatureSpace(HashedDictionary(32), plan.reading)
-    found = list(examples(documents, space, labelling, key=KEY, memory=memory))
+    result = list(examples(documents, space, labelling, key=KEY, memory=memory))
     plain = list(examples(documents, space, labelling, key=KEY))
     assert memory._characters == learnt > 0
-    assert len(found) == len(plain) == 1
-    assert (found[0].rows != plain[0].rows).nnz == 0
+    assert len(result) == len(plain) == 1
+    assert (result[0].rows != plain[0].rows).nnz == 0
 
 
 def test_a_column_of_too_few_documents_is_zero_in_the_rows_to_learn_from() -> None:
@@ -303,11 +303,11 @@ def test_a_column_of_too_few_documents_is_zero_in_the_rows_to_learn_from() -> No
     assert kept.tolist() == [False, True, False]
     (block,) = training_examples(documents, space, labelling, fewest=3, key=KEY)
     (whole,) = examples(documents, space, labelling, key=KEY)
-    found = block.rows.toarray()
-    assert found[:, [0, 2]].sum() == 0
+    rows = block.rows.toarray()
+    assert rows[:, [0, 2]].sum() == 0
     # What is left has unit length, as if the other words had not been written.
-    assert np.allclose(found[1:, 1], 1)
-    assert found[0].tolist() == [0, 0, 0, space.weighting.bias]
+    assert np.allclose(rows[1:, 1], 1)
+    assert rows[0].tolist() == [0, 0, 0, space.weighting.bias]
     assert (whole.rows.toarray()[:, 0] > 0).tolist() == [True, True, False, False]
 
 

@@ -19,9 +19,9 @@ def test_no_row_is_longer_than_one_or_reaches_further_than_it_says() -> None:
     words = tuple(f"w{chr(97 + place)}" for place in range(20))
     column = Wording("letter", words)
     for count in range(1, 21):
-        found = column.encode(" ".join(words[:count]), where="here")
-        assert sum(one * one for one in found) <= GRID * GRID
-        assert sum(found) <= column.reach
+        encoded = column.encode(" ".join(words[:count]), where="here")
+        assert sum(one * one for one in encoded) <= GRID * GRID
+        assert sum(encoded) <= column.reach
 
 
 @pytest.mark.parametrize("words", [(), ("fever", "Fever"), ("two words",), ("",)])

@@ -41,10 +41,10 @@ def test_what_is_no_certificate_is_named(tmp_path):
 
 async def shake(port, context):
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-    found = writer.get_extra_info("ssl_object").version()
+    result = writer.get_extra_info("ssl_object").version()
     writer.close()
     del reader
-    return found
+    return result
 
 
 def test_the_pinned_certificate_is_accepted_over_tls_1_3(tmp_path):

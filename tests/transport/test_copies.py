@@ -71,9 +71,9 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
             body = type(counter)._body
 
             async def noted(self, request, limit, digest):
-                found = await body(self, request, limit, digest)
-                read.append(found)
-                return found
+                result = await body(self, request, limit, digest)
+                read.append(result)
+                return result
 
             monkeypatch.setattr(type(counter), "_body", noted)
             with pytest.raises(SottovoceError) as refused:

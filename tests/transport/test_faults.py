@@ -142,9 +142,9 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
                 # The restarted server knows nothing behind that position, and waits: it may go.
                 waiting.cancel()
                 while len(got) < 31:
-                    found = await bob.fetch(after, wait=5)
-                    got += [one for _, one in found]
-                    after = found[-1][0]
+                    result = await bob.fetch(after, wait=5)
+                    got += [one for _, one in result]
+                    after = result[-1][0]
         assert got == [*sent, long_one]
 
     asyncio.run(story())
@@ -258,11 +258,11 @@ def test_a_long_letter_is_not_held_several_times_in_memory(tmp_path):
                 await alice.post(letter(1, body))
                 sending = tracemalloc.get_traced_memory()[1]
                 tracemalloc.reset_peak()
-                found = await bob.fetch(1)
+                result = await bob.fetch(1)
                 receiving = tracemalloc.get_traced_memory()[1]
             finally:
                 tracemalloc.stop()
-            assert found[0][1].body == body
+            assert result[0][1].body == body
             # Server and client stand in one process here: a few parts each, and the letter once.
             assert sending < 9 * PART
             assert receiving < size * 1.3 + 9 * PART

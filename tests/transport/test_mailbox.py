@@ -50,8 +50,8 @@ def test_letters_outlive_the_process(tmp_path):
     second = run(path, lambda mailbox: mailbox.post(letter(1)))
     assert second > first
     assert run(path, lambda mailbox: mailbox.post(letter(0))) == first
-    found = run(path, lambda mailbox: mailbox.letters("bob"))
-    assert found == ((first, letter(0)), (second, letter(1)))
+    result = run(path, lambda mailbox: mailbox.letters("bob"))
+    assert result == ((first, letter(0)), (second, letter(1)))
 
 
 def test_a_letter_is_on_disk_before_post_returns(tmp_path):
@@ -126,9 +126,9 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
                 await posted
                 line[number:] = line[number:] or [body]
         for to in "xy":
-            found = [one for _, one in await mailbox.letters(to)]
+            results = [one for _, one in await mailbox.letters(to)]
             for sender in "ab":
-                mine = [one for one in found if one.sender == sender]
+                mine = [one for one in results if one.sender == sender]
                 assert [one.body for one in mine] == kept.get((sender, to), [])
                 assert [one.number for one in mine] == list(range(len(mine)))
 
@@ -526,16 +526,16 @@ def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path
         told += [int(line) for line in killed.stdout.read().splitlines()]
 
     async def everything(mailbox):
-        found = []
-        while more := await mailbox.letters("bob", after=found[-1][0] if found else 0):
-            found += more
-        return found
+        result = []
+        while more := await mailbox.letters("bob", after=result[-1][0] if result else 0):
+            result += more
+        return result
 
-    found = run(path, everything)
-    assert [one.number for _, one in found] == list(range(len(found)))
-    assert len(found) >= len(told)
-    assert all(one.body == b"%d" % one.number * 300 for _, one in found)
-    assert run(path, lambda mailbox: mailbox.post(letter(len(found))))
+    result = run(path, everything)
+    assert [one.number for _, one in result] == list(range(len(result)))
+    assert len(result) >= len(told)
+    assert all(one.body == b"%d" % one.number * 300 for _, one in result)
+    assert run(path, lambda mailbox: mailbox.post(letter(len(result))))
 
 
 def test_a_small_letter_passes_large_ones_and_those_are_not_starved(tmp_path):

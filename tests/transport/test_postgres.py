@@ -59,8 +59,8 @@ def test_letters_outlive_the_process_and_are_stored_once(database):
     second = run(database, lambda mailbox: mailbox.post(letter(1)))
     assert second > first
     assert run(database, lambda mailbox: mailbox.post(letter(0))) == first
-    found = run(database, lambda mailbox: mailbox.letters("bob"))
-    assert found == ((first, letter(0)), (second, letter(1)))
+    result = run(database, lambda mailbox: mailbox.letters("bob"))
+    assert result == ((first, letter(0)), (second, letter(1)))
 
 
 def test_another_letter_under_a_number_and_one_before_its_turn_are_refused(database):

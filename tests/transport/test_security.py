@@ -545,7 +545,7 @@ def test_a_letter_that_is_stored_already_is_not_asked_for_again(tmp_path):
             signer = Signer(STUDY, identity_of("alice"), office.fingerprint, SeededEntropy(seed))
             headers = {**signer.headers(asked), PROTOCOL: OFFER, **WAITS}
             answers.append(await ask(office, asked, headers, body=b"whole"))
-        found = [one.body for _, one in await bob.fetch()]
-        return answers[0] == answers[1], answers[0][0], found
+        bodies = [one.body for _, one in await bob.fetch()]
+        return answers[0] == answers[1], answers[0][0], bodies
 
     assert in_office(tmp_path, story) == (True, 200, [b"body", b"whole"])

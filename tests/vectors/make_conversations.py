@@ -92,8 +92,10 @@ def vectors() -> dict[str, Any]:
         bad = []
         for index in range(len(packets)):
             for change in CHANGES:
-                found = refusal(programs, packets, index, change)
-                bad.append({"packet": index, "change": change, "refusal": found and asdict(found)})
+                result = refusal(programs, packets, index, change)
+                bad.append(
+                    {"packet": index, "change": change, "refusal": result and asdict(result)}
+                )
         made[name] = {
             "session": session.hex(),
             "packets": [

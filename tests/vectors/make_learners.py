@@ -156,12 +156,12 @@ def one_of_each_kind(packets: list[Packet]) -> list[int]:
 
 def refusals(name: str, packets: list[Packet]) -> list[Bad]:
     """What comes of each change of these packets."""
-    found = []
+    collected = []
     for index in one_of_each_kind(packets):
         for change in CHANGES:
             refused = refusal(CONVERSATIONS[name], packets, index, change, codec=CODEC)
-            found.append(Bad(index, change, refused and asdict(refused)))
-    return found
+            collected.append(Bad(index, change, refused and asdict(refused)))
+    return collected
 
 
 def vectors() -> dict[str, Any]:

@@ -128,8 +128,8 @@ def conversation() -> dict[str, Any]:
     bad = []
     for index in range(len(packets)):
         for change in CHANGES:
-            found = refusal(programs, packets, index, change)
-            bad.append({"packet": index, "change": change, "refusal": found and asdict(found)})
+            result = refusal(programs, packets, index, change)
+            bad.append({"packet": index, "change": change, "refusal": result and asdict(result)})
     return {
         "session": SESSION.hex(),
         "packets": [

@@ -113,13 +113,13 @@ def test_opening_gives_the_exact_integers_to_the_evaluator_alone() -> None:
 
 def masked_sums(door_of):
     """What the key holder decrypts in sixty openings of the same small numbers."""
-    found = []
+    collected = []
     for seed in range(60):
         outcome = opened([5, -3, 1], door=door_of(seed))
         for message in outcome.views[KEY_HOLDER].of(MaskedSums):
             for tensor in message.sums:
-                found += [int(m) for m in decrypt_residues(KEY, tensor)]
-    return found
+                collected += [int(m) for m in decrypt_residues(KEY, tensor)]
+    return collected
 
 
 class Forgetting(SeededEntropy):

@@ -48,9 +48,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 def row(label: str) -> list[str]:
     """A row of the table as it stands in the documentation."""
-    found = re.search(rf"^\| {label} \|(.*)\|(.*)\|$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert found, label
-    return [cell.strip() for cell in found.groups()]
+    match = re.search(rf"^\| {label} \|(.*)\|(.*)\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert match, label
+    return [cell.strip() for cell in match.groups()]
 
 
 @pytest.mark.parametrize(("P", "R"), [(3, 1), (3, 2), (6, 2), (33, 1), (40, 1)])

@@ -466,10 +466,12 @@ def test_a_changed_set_or_attempt_changes_every_byte() -> None:
         plan = Plan(this, plan_for(PEERS).parts)
         outcome = run(plan, values_for(plan), entropy=SeededEntropy(5))
         masked = outcome.views["coordinator"].of(MaskedParts)
-        found = {message.parts[0].data[at : at + 8] for message in masked for at in range(0, 48, 8)}
-        assert len(found) == 6 * len(this.peers)
-        assert not found & seen
-        seen |= found
+        results = {
+            message.parts[0].data[at : at + 8] for message in masked for at in range(0, 48, 8)
+        }
+        assert len(results) == 6 * len(this.peers)
+        assert not results & seen
+        seen |= results
 
 
 # How a dishonest party could try to break it; each is refused by name.

@@ -64,8 +64,8 @@ def test_every_packet_made_wrong_is_refused_as_on_file(name: str) -> None:
     programs, _ = MADE.CONVERSATIONS[name]
     packets = packets_of(VECTORS[name])
     for bad in VECTORS[name]["bad"]:
-        found = refusal(programs, packets, bad["packet"], bad["change"])
-        assert (found and asdict(found)) == bad["refusal"], bad
+        result = refusal(programs, packets, bad["packet"], bad["change"])
+        assert (result and asdict(result)) == bad["refusal"], bad
 
 
 @pytest.mark.parametrize("name", NAMES)

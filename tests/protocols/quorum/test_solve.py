@@ -103,8 +103,8 @@ def test_the_solution_is_that_of_a_trusted_friend(
     members: int, threshold: int, classes: int
 ) -> None:
     mine = case(members, threshold, classes=classes)
-    found = mine.theta(mine.run())
-    assert np.abs(found - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
+    theta = mine.theta(mine.run())
+    assert np.abs(theta - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
 
 
 def test_more_columns_than_one_exact_sum_takes_are_multiplied_in_blocks(
@@ -125,8 +125,8 @@ def test_penalties_of_single_features() -> None:
     penalties = np.ones(len(mine.second))
     penalties[3:7] = 40.0
     other = Case(mine.quorum, mine.second, mine.products, 120, penalties)
-    found = other.theta(other.run())
-    assert np.abs(found - other.exact).max() < 2e-4 * np.abs(other.exact).max()
+    theta = other.theta(other.run())
+    assert np.abs(theta - other.exact).max() < 2e-4 * np.abs(other.exact).max()
 
 
 def test_a_tilt_and_a_border_are_part_of_the_matrix() -> None:
@@ -146,11 +146,11 @@ def test_a_tilt_and_a_border_are_part_of_the_matrix() -> None:
     for name, part in other.parts.items():
         planes = Base().of(border)
         other.parts[name] = SystemPart(part.matrix, part.vectors, part.penalties, tilt, planes)
-    found = other.theta(other.run())
+    theta = other.theta(other.run())
     exact = np.linalg.solve(
         mine.second + np.diag(mine.penalties) + np.outer(tilt, tilt), mine.products
     )
-    assert np.abs(found - exact).max() < 2e-4 * np.abs(exact).max()
+    assert np.abs(theta - exact).max() < 2e-4 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
@@ -269,8 +269,8 @@ def test_one_member_may_leave_in_any_step(members: int) -> None:
         left = mine.quorum.among(set(mine.quorum.members) - {"site1"})
         value = Base().signed(joined(left, outcome))
         bits = mine.plan.solve.solution.fraction_bits
-        found = np.ldexp(value.astype(np.float64), -bits)
-        assert np.abs(found - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
+        result = np.ldexp(value.astype(np.float64), -bits)
+        assert np.abs(result - mine.exact).max() < 2e-4 * np.abs(mine.exact).max()
 
 
 def test_how_much_is_hidden_follows_from_how_much_is_opened() -> None:

@@ -158,12 +158,12 @@ def test_no_pool_sees_a_comparison(members: int, threshold: int) -> None:
         for name in mine.quorum.members[threshold:]
     }
     for pool in combinations(sent, threshold):
-        found = guessed(sent, pool, mine.quorum)[0].reshape(-1)
-        assert_looks_uniform(found, PRIMES[0], what=str(pool))
+        result = guessed(sent, pool, mine.quorum)[0].reshape(-1)
+        assert_looks_uniform(result, PRIMES[0], what=str(pool))
     for pool in combinations(sent, threshold + 1):
-        found = guessed(sent, pool, mine.quorum)[0].reshape(-1)
-        assert_shows_structure(found, PRIMES[0], what=str(pool))
-        assert found.tolist() == [1, 0] * 90
+        result = guessed(sent, pool, mine.quorum)[0].reshape(-1)
+        assert_shows_structure(result, PRIMES[0], what=str(pool))
+        assert result.tolist() == [1, 0] * 90
 
 
 def bits_read(outcome: Outcome, mine: Count, marks: dict[str, int]) -> bool:

@@ -84,8 +84,8 @@ def test_every_quotient_in_a_small_range(vector: dict[str, Any]) -> None:
     assert opened.min() >= 0
     assert opened.max() < truncation.limit
     dealt = base.of((masks >> truncation.shift).sum(axis=1))
-    found = base.signed(truncation.finish(base.of(opened >> truncation.shift), dealt))
-    assert np.array_equal(found.astype(np.int64), quotients)
+    result = base.signed(truncation.finish(base.of(opened >> truncation.shift), dealt))
+    assert np.array_equal(result.astype(np.int64), quotients)
     assert np.abs(quotients - values / 2**truncation.shift).max() < (dealers + 1) / 2
 
 
@@ -108,8 +108,8 @@ def test_the_conversation_is_repeated_by_all_and_by_each_alone() -> None:
 def test_wrong_packets_are_refused_as_they_were() -> None:
     bad = VECTORS["conversation"]["bad"]
     for one in bad:
-        found = refusal(MADE.programs, packets(), one["packet"], one["change"])
-        assert (found and asdict(found)) == one["refusal"], one
+        result = refusal(MADE.programs, packets(), one["packet"], one["change"])
+        assert (result and asdict(result)) == one["refusal"], one
     unseen = [one for one in bad if one["refusal"] is None]
     # A flipped bit of a seed or of a share among no more than 2t + 1 gives other numbers.
     assert {one["change"] for one in unseen} <= {"the last bit flipped"}

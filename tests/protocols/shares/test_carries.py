@@ -81,8 +81,8 @@ def shared(values: list[int], ring: Ring, seed: int = 2) -> tuple[Words, Words]:
 def test_all_pairs_of_shares_in_a_small_ring() -> None:
     ring = Ring(5)
     pairs = np.array(list(product(range(32), repeat=2)), np.uint64)
-    found = negative(compare(pairs[:, 0], pairs[:, 1:], ring))[:, 0]
-    assert (found == ring.top(ring.reduce(pairs[:, 0] + pairs[:, 1]))).all()
+    result = negative(compare(pairs[:, 0], pairs[:, 1:], ring))[:, 0]
+    assert (result == ring.top(ring.reduce(pairs[:, 0] + pairs[:, 1]))).all()
 
 
 @given(st.data(), st.sampled_from([3, 8, 36, 63, 64]))
@@ -95,8 +95,8 @@ def test_shares_of_any_ring_extremes_included(data: st.DataObject, bits: int) ->
         st.lists(st.lists(word, min_size=2, max_size=2), min_size=len(first), max_size=len(first))
     )
     second = np.array(rows, np.uint64)
-    found = negative(compare(first, second, ring))
-    assert (found == ring.top(ring.reduce(first[:, np.newaxis] + second))).all()
+    result = negative(compare(first, second, ring))
+    assert (result == ring.top(ring.reduce(first[:, np.newaxis] + second))).all()
 
 
 def test_more_numbers_than_fit_into_one_ciphertext_go_in_even_parts() -> None:
@@ -111,8 +111,8 @@ def test_more_numbers_than_fit_into_one_ciphertext_go_in_even_parts() -> None:
 @pytest.mark.parametrize("key", [toy_key(arithmetic=INT), real_key()], ids=["plain twin", "3072"])
 def test_under_the_plain_twin_and_under_a_key_of_full_size(key: SecretKey) -> None:
     values, ring = [0, -1, 1, 2**34 - 1, -(2**34), 77], Ring(36)
-    found = negative(compare(*shared(values, ring), ring, key=key))[:, 0]
-    assert (found == (np.array(values) < 0)).all()
+    result = negative(compare(*shared(values, ring), ring, key=key))[:, 0]
+    assert (result == (np.array(values) < 0)).all()
 
 
 def opened(outcome: Outcome, plan: CarryPlan) -> list[int]:

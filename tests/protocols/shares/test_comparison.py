@@ -46,8 +46,8 @@ def compare(thresholds: Words, payloads: Words, points: Words, bits: int, seed: 
 def test_exhaustively_in_small_domains(bits: int, payload: int) -> None:
     threshold, point = grid(2**bits, 2**bits)
     payloads = np.full(len(point), payload, np.uint64)
-    found = compare(threshold, payloads, point, bits)
-    assert (found == payloads * (point < threshold)).all()
+    compared = compare(threshold, payloads, point, bits)
+    assert (compared == payloads * (point < threshold)).all()
 
 
 WORD = st.integers(0, 2**63 - 1)
@@ -58,8 +58,8 @@ def test_at_63_bits(threshold: int, point: int, payload: int, seed: int) -> None
     near = [max(threshold - 1, 0), threshold, min(threshold + 1, 2**63 - 1), point, 0, 2**63 - 1]
     points = np.array(near, np.uint64)
     thresholds = np.full(len(near), threshold, np.uint64)
-    found = compare(thresholds, np.full(len(near), payload, np.uint64), points, 63, seed)
-    assert [int(word) for word in found] == [payload * (p < threshold) for p in near]
+    compared = compare(thresholds, np.full(len(near), payload, np.uint64), points, 63, seed)
+    assert [int(word) for word in compared] == [payload * (p < threshold) for p in near]
 
 
 def test_more_secrets_than_one_chunk_of_aes() -> None:
@@ -69,8 +69,8 @@ def test_more_secrets_than_one_chunk_of_aes() -> None:
         entropy.words(count) >> np.uint64(56),
         entropy.words(count) >> np.uint64(56),
     )
-    found = compare(thresholds, np.ones(count, np.uint64), points, 8)
-    assert (found == (points < thresholds)).all()
+    compared = compare(thresholds, np.ones(count, np.uint64), points, 8)
+    assert (compared == (points < thresholds)).all()
 
 
 def test_a_key_alone_looks_like_noise_and_so_does_its_value() -> None:
@@ -130,8 +130,8 @@ def test_vectors() -> None:
     )
     assert (keys.last == words["last"]).all()
     for root, name in zip(roots, ("first", "second"), strict=True):
-        found = evaluate(root, keys, words["points"], first=name == "first")
-        assert (found == words[name]).all()
+        figures = evaluate(root, keys, words["points"], first=name == "first")
+        assert (figures == words[name]).all()
 
 
 def test_keys_of_one_study_are_of_no_use_in_another() -> None:
@@ -147,7 +147,7 @@ def test_keys_of_one_study_are_of_no_use_in_another() -> None:
     roots, keys = deal(thresholds, payloads, 16)
     points = np.zeros(200, np.uint64)
     other = replace(keys, hash_key=hash_key(contexts[0]))
-    found = evaluate(roots[0], other, points, first=True)
-    assert not np.array_equal(found, evaluate(roots[0], keys, points, first=True))
-    found += evaluate(roots[1], other, points, first=False)
-    assert_looks_uniform(found)
+    figures = evaluate(roots[0], other, points, first=True)
+    assert not np.array_equal(figures, evaluate(roots[0], keys, points, first=True))
+    figures += evaluate(roots[1], other, points, first=False)
+    assert_looks_uniform(figures)

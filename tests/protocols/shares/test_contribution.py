@@ -22,8 +22,8 @@ def test_contributions_of_peers_add_up_to_that_of_all() -> None:
     ]
     matrix, vectors = (np.add.reduce(column) for column in zip(*words, strict=True))
     tolerance = 2.0**-scales.matrix.fraction_bits * len(parts)
-    found = decode(Triangle(20).unpack(matrix), scales.matrix)
-    assert np.allclose(found, moments.second, rtol=0, atol=tolerance)
+    decoded = decode(Triangle(20).unpack(matrix), scales.matrix)
+    assert np.allclose(decoded, moments.second, rtol=0, atol=tolerance)
     assert np.allclose(decode(vectors, scales.vectors), moments.products, rtol=0, atol=tolerance)
 
 

@@ -59,10 +59,10 @@ def modular(theta: NDArray[np.int64], plan: ModelPlan, meddler: Meddler | None =
 @pytest.mark.parametrize("plan", EVERY_PLAN)
 def test_mod_2_to_the_b_the_ciphertexts_hold_the_model(plan: ModelPlan) -> None:
     theta = model()
-    found = modular(theta, plan).results["evaluator"]
-    assert isinstance(found, Ciphertext)
-    assert ((integers(found) - theta) % 2**plan.ring.bits == 0).all()
-    assert found.slots == plan.slots
+    result = modular(theta, plan).results["evaluator"]
+    assert isinstance(result, Ciphertext)
+    assert ((integers(result) - theta) % 2**plan.ring.bits == 0).all()
+    assert result.slots == plan.slots
 
 
 @given(st.integers(-(2**30), 2**30), st.integers(0, 2**32))
@@ -70,8 +70,8 @@ def test_every_sign_and_every_wrap(value: int, seed: int) -> None:
     plan = ModelPlan((8, 1), Scale(0, BOUND), Ring(33))
     theta = np.full((8, 1), value)
     theta[1:, 0] = np.random.default_rng(seed).integers(-BOUND, BOUND, 7)
-    found = integers(modular(theta, plan).results["evaluator"])
-    assert ((found - theta) % 2**33 == 0).all()
+    result = integers(modular(theta, plan).results["evaluator"])
+    assert ((result - theta) % 2**33 == 0).all()
 
 
 def test_the_coordinator_receives_nothing() -> None:
@@ -83,9 +83,9 @@ def test_the_model_is_re_randomised_before_it_may_travel() -> None:
     outcome = modular(theta, plan)
     _, second = share(to_ring(theta), SeededEntropy(3))
     stale = outcome.views["evaluator"].of(EncryptedShare)[0].share + plan.plain(second)
-    found = outcome.results["evaluator"]
-    assert (integers(found) == np.array(decrypt(KEY, stale).integers, dtype=object)).all()
-    assert not set(stale.residues) & set(found.residues)
+    result = outcome.results["evaluator"]
+    assert (integers(result) == np.array(decrypt(KEY, stale).integers, dtype=object)).all()
+    assert not set(stale.residues) & set(result.residues)
 
 
 def test_a_model_too_large_for_the_ring_is_refused() -> None:

@@ -72,12 +72,12 @@ def test_the_winner_is_the_first_of_the_largest_as_with_a_dealer(classes: int) -
     # Few different scores: most rows have a tie.
     scores = rng.integers(-2, 3, size=(9, classes))
     scores[:2] = 0
-    found = ask(scores, bound=2).results["alice"]
-    assert (found == scores.argmax(axis=1)).all()
+    result = ask(scores, bound=2).results["alice"]
+    assert (result == scores.argmax(axis=1)).all()
     plan = VerdictPlan(*scores.shape, Scale(0, 2))
     shares, entropy = share(to_ring(scores), SeededEntropy(5)), SeededEntropy(6)
     dealt = dealt_verdict.run(plan, shares, TRIO, HERE, entropy=entropy)
-    assert (found == dealt.results["alice"]).all()
+    assert (result == dealt.results["alice"]).all()
 
 
 @given(
@@ -238,10 +238,10 @@ def test_counts_equal_the_dealt_ones_and_the_ideal(documents: int, classes: int)
     scores, groups = evaluated(documents, classes)
     thresholds = [-30, -1, 0, 1, 49]
     outcome = count(scores, thresholds, groups)
-    found = COUNTS.reduce(outcome.results["coordinator"] + outcome.results["alice"])
+    result = COUNTS.reduce(outcome.results["coordinator"] + outcome.results["alice"])
     above = scores[:, :, np.newaxis] >= np.array(thresholds)
     ideal = np.einsum("dct,dcg->cgt", above.astype(np.int64), groups.astype(np.int64))
-    assert (found == ideal).all()
+    assert (result == ideal).all()
     plan = TallyPlan(*scores.shape, len(thresholds), Ring(20))
     first, second = share(to_ring(scores), SeededEntropy(5))
     values = tuple(
@@ -253,7 +253,7 @@ def test_counts_equal_the_dealt_ones_and_the_ideal(documents: int, classes: int)
     )
     dealt = dealt_tally.run(plan, values, groups, TRIO, HERE, entropy=SeededEntropy(6))  # type: ignore[arg-type]
     shares = dealt.results["coordinator"] + dealt.results["alice"]
-    assert (COUNTS.reduce(shares) == found).all()
+    assert (COUNTS.reduce(shares) == result).all()
 
 
 def test_counts_are_noise_to_both() -> None:

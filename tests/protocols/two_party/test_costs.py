@@ -28,14 +28,14 @@ def test_every_block_costs_what_the_model_says(block: Block) -> None:
     assert counts.get(f"randomisers {square}", 0) == 0
     assert counts.get(f"uniform {square}", 0) == cost.rerandomisations
     assert counts.get(f"randomisers {prime}", 0) == 2 * cost.encryptions
-    found = Cost(
+    result = Cost(
         traffic.trips(EVALUATOR, KEY_HOLDER) - 1,  # the goodbye
         counts.get(f"powers {prime}", 0) // 2,
         counts.get(f"randomisers {prime}", 0) // 2,
         counts.get(f"powers {square}", 0),
         counts.get(f"shifted {square}", 0),
     )
-    assert found == cost
+    assert result == cost
     np.testing.assert_allclose(
         block.found(key, outcome.results[EVALUATOR]), block.ideal, atol=block.exact or 1e-9
     )

@@ -83,12 +83,12 @@ def test_values_and_products_equal_the_ideal(data, size, parts, bits) -> None:
     A, B = (data.draw(st.lists(line, min_size=size, max_size=size)) for _ in range(2))
     cuts = [cut_of(crossed(A, parts), bits), cut_of(crossed(B, 3 - parts, seed=3), bits)]
     outcome = run(trip(cuts, [Factors(0, 1), Factors(1, 1)]))
-    found = outcome.results[EVALUATOR]
-    p, q = (whole_of(value) for value in found.values)
+    result = outcome.results[EVALUATOR]
+    p, q = (whole_of(value) for value in result.values)
     for whole, cut in ((A, p), (B, q)):
         assert np.isin(cut - (np.array(whole, dtype=object) >> bits), [0, 1]).all()
-    assert (whole_of(found.products[0]) == p @ q).all()
-    assert (whole_of(found.products[1]) == q @ q).all()
+    assert (whole_of(result.products[0]) == p @ q).all()
+    assert (whole_of(result.products[1]) == q @ q).all()
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == 1 + 1  # and the goodbye
 
 

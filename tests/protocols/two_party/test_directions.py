@@ -60,12 +60,12 @@ def test_direction_and_product_equal_the_ideal(data, height, width, packed) -> N
     u = sealed(values, WHOLE, key=KEY, slots=SLOTS)
     B = sealed(matrix, MATRIX, key=KEY, slots=OTHER if packed else None)
     outcome = talk(KEY, product(u, B), stages())
-    found = outcome.results[EVALUATOR]
-    p = opened(KEY, found.direction)
+    result = outcome.results[EVALUATOR]
+    p = opened(KEY, result.direction)
     for value, cut in zip(values, p, strict=True):
         assert cut - (value >> 12) in {0, 1}
-    assert opened(KEY, found.product) == (np.array(p, dtype=object) @ matrix).tolist()
-    assert (found.direction.slots, found.product.slots) == (SLOTS, OTHER if packed else None)
+    assert opened(KEY, result.product) == (np.array(p, dtype=object) @ matrix).tolist()
+    assert (result.direction.slots, result.product.slots) == (SLOTS, OTHER if packed else None)
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == 2 + 1  # and the goodbye
 
 

@@ -50,10 +50,10 @@ NUMERATORS = st.floats(-3, 3) | st.sampled_from([-3.0, 3.0, 0.0, 2.0**-20])
 def test_sealed_equals_plain_equals_the_quotient(pairs) -> None:
     n, N = seal([pair[0] for pair in pairs], PLAN.numerator, PLAN)
     d, D = seal([pair[1] for pair in pairs], PLAN.divisor, PLAN)
-    found = run(divide(N, D, PLAN, entropy=SeededEntropy(2)), PLAN).results[EVALUATOR]
-    assert found.scale == PLAN.result_scale
+    result = run(divide(N, D, PLAN, entropy=SeededEntropy(2)), PLAN).results[EVALUATOR]
+    assert result.scale == PLAN.result_scale
     exact = n.floats() / d.floats()
-    for quotients in (decrypt(KEY, found).floats(), plain_quotients(n, d, PLAN).floats()):
+    for quotients in (decrypt(KEY, result).floats(), plain_quotients(n, d, PLAN).floats()):
         assert np.all(np.abs(quotients - exact) <= PLAN.error_bound(exact))
     # The bound keeps what the plan promised.
     promised = np.abs(exact) * PLAN.tolerance + 2.0**-PLAN.quotient_bits
@@ -67,12 +67,12 @@ def test_every_plan_keeps_its_promise_in_the_clear(lower, ratio, tolerance) -> N
     d = Plain.of(values, plan.divisor)
     inside = (d.integers >= lower * 2.0**40) & (d.integers > 0)  # rounding may have left the range
     n = Plain.of(np.linspace(-16, 16, 9), plan.numerator)
-    found = plain_quotients(n, d, plan).floats()
+    result = plain_quotients(n, d, plan).floats()
     exact = [
         float(Fraction(int(a) << 40, int(b) << 8)) if b else 0.0
         for a, b in zip(n.flat(), d.flat(), strict=True)
     ]
-    assert np.all((np.abs(found - exact) <= plan.error_bound(exact) * (1 + 1e-9))[inside])
+    assert np.all((np.abs(result - exact) <= plan.error_bound(exact) * (1 + 1e-9))[inside])
     promised = np.abs(exact) * tolerance + 2.0**-plan.quotient_bits
     assert np.all(plan.error_bound(exact) <= promised * (1 + 1e-9))
 
@@ -80,8 +80,8 @@ def test_every_plan_keeps_its_promise_in_the_clear(lower, ratio, tolerance) -> N
 def test_reciprocals_need_no_numerators() -> None:
     plan = DivPlan(0.5, 20.0, 24, masking=MASKING)
     d, D = seal([0.5, 1.0, 3.0, 20.0], plan.divisor, plan)
-    found = run(reciprocal(D, plan, entropy=SeededEntropy(2)), plan).results[EVALUATOR]
-    assert np.abs(decrypt(KEY, found).floats() - 1 / d.floats()).max() < 2.0**-15
+    result = run(reciprocal(D, plan, entropy=SeededEntropy(2)), plan).results[EVALUATOR]
+    assert np.abs(decrypt(KEY, result).floats() - 1 / d.floats()).max() < 2.0**-15
 
 
 def test_one_trip_a_step_and_half_as_many_as_newtons() -> None:

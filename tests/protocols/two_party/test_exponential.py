@@ -46,10 +46,10 @@ INSIDE = st.floats(-4, 4) | st.sampled_from([-4.0, 4.0, 0.0, 2.0**-31, -(2.0**-3
 @given(st.lists(INSIDE, min_size=1, max_size=7))
 def test_sealed_equals_plain_equals_exp(values) -> None:
     plain, x = exponents(values)
-    found = run(x).results[EVALUATOR]
-    assert found.scale == PLAN.result_scale
-    assert found.layout == x.layout
-    sealed_exp = decrypt(KEY, found).floats()
+    result = run(x).results[EVALUATOR]
+    assert result.scale == PLAN.result_scale
+    assert result.layout == x.layout
+    sealed_exp = decrypt(KEY, result).floats()
     plain_exp = plain_exponential(plain, PLAN).floats()
     exact = np.exp(plain.floats() - PLAN.bound)
     assert np.all(np.abs(sealed_exp - exact) <= PLAN.error_bound(plain.floats()))

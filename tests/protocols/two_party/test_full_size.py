@@ -30,11 +30,11 @@ def test_products_and_signs(key) -> None:
     scale = Scale(20, 2**40)
     x = sealed([3, -5], scale, key=key)
     rules = product_rules(key, budget=1, entropy=SeededEntropy(1))
-    found = talk(key, multiply(x, x, entropy=SeededEntropy(2)), [rules]).results[EVALUATOR]
-    assert opened(key, found) == [9, 25]
+    result = talk(key, multiply(x, x, entropy=SeededEntropy(2)), [rules]).results[EVALUATOR]
+    assert opened(key, result) == [9, 25]
     compared = sign_rules(key, budget=1, numbers=2, entropy=SeededEntropy(1))
-    found = talk(key, signs(x, entropy=SeededEntropy(2)), [compared]).results[EVALUATOR]
-    assert found == (True, False)
+    result = talk(key, signs(x, entropy=SeededEntropy(2)), [compared]).results[EVALUATOR]
+    assert result == (True, False)
 
 
 def test_exponentials(key) -> None:
@@ -43,8 +43,8 @@ def test_exponentials(key) -> None:
     slots = plan.slots(key.public.plaintext_bits)
     x = encrypt(key, plain, slots=slots, entropy=SeededEntropy(1))
     rule = exponential_rule(key, plan, entropy=SeededEntropy(3))
-    found = talk(key, exponential(x, plan, entropy=SeededEntropy(2)), [[rule]]).results[EVALUATOR]
-    error = np.abs(decrypt(key, found).floats() - np.exp(plain.floats() - 2))
+    result = talk(key, exponential(x, plan, entropy=SeededEntropy(2)), [[rule]]).results[EVALUATOR]
+    error = np.abs(decrypt(key, result).floats() - np.exp(plain.floats() - 2))
     assert np.all(error <= plan.error_bound(plain.floats()))
 
 
@@ -56,5 +56,7 @@ def test_inverses(key) -> None:
         key, Plain.of(A, plan.matrix_scale(4.0)), slots=slots, entropy=SeededEntropy(1)
     )
     rule = invert_rule(key, plan, entropy=SeededEntropy(3))
-    found = talk(key, invert(sealed_A, plan, entropy=SeededEntropy(2)), [[rule]]).results[EVALUATOR]
-    assert np.abs(decrypt(key, found).floats() - np.linalg.inv(A)).max() <= plan.error_bound()
+    result = talk(key, invert(sealed_A, plan, entropy=SeededEntropy(2)), [[rule]]).results[
+        EVALUATOR
+    ]
+    assert np.abs(decrypt(key, result).floats() - np.linalg.inv(A)).max() <= plan.error_bound()

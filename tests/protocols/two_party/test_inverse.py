@@ -56,14 +56,14 @@ def test_sealed_equals_plain_equals_numpy(order, size, seed) -> None:
     spectrum = np.geomspace(1.0, 20.0, size) if size > 1 else np.array([5.0])
     plain, A = seal(matrix(spectrum, seed), plan)
     outcome = run(A, plan)
-    found = outcome.results[EVALUATOR]
-    assert found.scale == plan.result_scale
+    result = outcome.results[EVALUATOR]
+    assert result.scale == plan.result_scale
     ideal, exact = plain_inverse(plain, plan).floats(), np.linalg.inv(plain.floats())
-    for inverse in (decrypt(KEY, found).floats(), ideal):
+    for inverse in (decrypt(KEY, result).floats(), ideal):
         assert np.linalg.norm(inverse - exact, 2) <= plan.error_bound()
     # Relative to the largest inverse that the interval allows.
     assert plan.error_bound() * plan.lower <= 1.01 * plan.tolerance
-    assert np.abs(decrypt(KEY, found).floats() - ideal).max() < 2.0**-28
+    assert np.abs(decrypt(KEY, result).floats() - ideal).max() < 2.0**-28
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == plan.trips + 1  # and the goodbye
     questions = outcome.views[KEY_HOLDER].of(MaskedMatrices)
     assert sum(len(question.products) for question in questions) == plan.products
@@ -142,8 +142,8 @@ def test_plans_that_cannot_work_are_refused(fields, words) -> None:
 def test_a_start_inside_the_region_is_taken() -> None:
     plan = plan_for(3, start=1 / 60)  # 1/trace
     plain, A = seal(matrix([1.0, 4.0, 20.0]), plan)
-    found = decrypt(KEY, run(A, plan).results[EVALUATOR]).floats()
-    assert np.abs(found - np.linalg.inv(plain.floats())).max() < 1e-4
+    decrypted = decrypt(KEY, run(A, plan).results[EVALUATOR]).floats()
+    assert np.abs(decrypted - np.linalg.inv(plain.floats())).max() < 1e-4
 
 
 def checked(A, plan):
@@ -159,8 +159,8 @@ def checked(A, plan):
 @ORDERS
 def test_a_good_inverse_passes_its_check(order) -> None:
     A, plan = matrix([1.0, 4.0, 20.0]), plan_for(3, order=order)
-    found = decrypt(KEY, checked(A, plan).results[EVALUATOR]).floats()
-    assert np.abs(found - np.linalg.inv(A)).max() < 1e-4
+    decrypted = decrypt(KEY, checked(A, plan).results[EVALUATOR]).floats()
+    assert np.abs(decrypted - np.linalg.inv(A)).max() < 1e-4
 
 
 @ORDERS

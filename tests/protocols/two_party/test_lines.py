@@ -52,15 +52,15 @@ def test_values_and_products_equal_the_ideal(pairs, first, second) -> None:
     lines = [sealed(x, WHOLE, slots=SLOTS), sealed(y, OTHER, slots=SLOTS, seed=2)]
     first = max(first, 10)  # products must fit the slots
     program = cut_and_multiply(lines, cuts(first, second), entropy=SeededEntropy(4))
-    found = run(program).results[EVALUATOR]
-    p, q = (opened(KEY, value) for value in found.values)
+    result = run(program).results[EVALUATOR]
+    p, q = (opened(KEY, value) for value in result.values)
     for value, cut in zip(x, p, strict=True):
         assert cut - (value >> first) in {0, 1}
     for value, cut in zip(y, q, strict=True):
         assert cut - (value >> second) in {0, 1}
-    assert opened(KEY, found.products[0]) == [a * a for a in p]
-    assert opened(KEY, found.products[1]) == [a * b for a, b in zip(p, q, strict=True)]
-    assert found.products[1].scale == Scale(
+    assert opened(KEY, result.products[0]) == [a * a for a in p]
+    assert opened(KEY, result.products[1]) == [a * b for a, b in zip(p, q, strict=True)]
+    assert result.products[1].scale == Scale(
         34 - first - second, ((2**30 >> first) + 1) * ((2**26 >> second) + 1)
     )
 

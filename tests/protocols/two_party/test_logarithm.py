@@ -45,10 +45,10 @@ INSIDE = st.floats(0.25, 9.0) | st.sampled_from([0.25, 1.0, 9.0])
 def test_sealed_equals_plain_equals_the_logarithm(values) -> None:
     plain, x = numbers(values)
     outcome = run(x)
-    found = outcome.results[EVALUATOR]
-    assert found.scale == PLAN.result_scale
+    result = outcome.results[EVALUATOR]
+    assert result.scale == PLAN.result_scale
     exact = np.log(plain.floats())
-    for logarithms in (decrypt(KEY, found).floats(), plain_logarithms(plain, PLAN).floats()):
+    for logarithms in (decrypt(KEY, result).floats(), plain_logarithms(plain, PLAN).floats()):
         assert np.abs(logarithms - exact).max() <= PLAN.error_bound()
     assert PLAN.error_bound() <= PLAN.tolerance
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == PLAN.steps + 1  # and the goodbye
@@ -60,8 +60,8 @@ def test_every_plan_keeps_its_promise_in_the_clear(lower, ratio, tolerance) -> N
     plan = LogPlan(lower, lower * ratio, 44, tolerance=tolerance)
     values = np.clip(np.geomspace(lower, lower * ratio, 7), lower * (1 + 1e-6), plan.upper)
     x = Plain.of(values, plan.input_scale)
-    found = plain_logarithms(x, plan).floats()
-    assert np.abs(found - np.log(x.floats())).max() <= plan.error_bound()
+    result = plain_logarithms(x, plan).floats()
+    assert np.abs(result - np.log(x.floats())).max() <= plan.error_bound()
     assert plan.error_bound() <= tolerance
 
 

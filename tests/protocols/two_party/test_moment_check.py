@@ -78,9 +78,9 @@ def test_the_diagonal_is_found_in_whatever_slots_it_stands(width: int) -> None:
     sealed = encrypt(
         KEY.public, Plain(numbers, Scale(18, 99)), slots=slots, entropy=SeededEntropy(1)
     )
-    found = decrypt(KEY, _diagonals(sealed)).integers
-    assert len(found) == min(width, slots.count) < 7
-    assert found.diagonal().sum() == numbers.diagonal().sum()
+    decrypted = decrypt(KEY, _diagonals(sealed)).integers
+    assert len(decrypted) == min(width, slots.count) < 7
+    assert decrypted.diagonal().sum() == numbers.diagonal().sum()
 
 
 @pytest.mark.parametrize("times", [1.01, -0.01, -3.0])

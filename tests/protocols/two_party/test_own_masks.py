@@ -55,10 +55,10 @@ def stages(budget=1, masking=MASKING):
 def product(u, matrix, *, times=1, own=OWN):
     operand = yield from fix_own(matrix, own, CUT, WHOLE, uses=times, entropy=SeededEntropy(3))
     for turn in range(times):
-        found = yield from cut_times_own(
+        result = yield from cut_times_own(
             u, operand, CUT, product=PRODUCT, entropy=SeededEntropy(4 + turn)
         )
-    return found
+    return result
 
 
 @settings(max_examples=15, deadline=None)
@@ -71,12 +71,12 @@ def test_direction_and_product_equal_the_ideal(data, height, width) -> None:
     u = sealed(values, WHOLE, key=KEY, slots=SLOTS)
     B = sealed(matrix, MATRIX, key=KEY, slots=ROWS)
     outcome = talk(KEY, product(u, B, times=2), stages(budget=2))
-    found = outcome.results[EVALUATOR]
-    p = opened(KEY, found.direction)
+    result = outcome.results[EVALUATOR]
+    p = opened(KEY, result.direction)
     for whole, cut in zip(values, p, strict=True):
         assert cut - (whole >> 12) in {0, 1}
-    assert opened(KEY, found.product) == (np.array(p, dtype=object) @ matrix).tolist()
-    assert (found.direction.slots, found.product.slots) == (SLOTS, ROWS)
+    assert opened(KEY, result.product) == (np.array(p, dtype=object) @ matrix).tolist()
+    assert (result.direction.slots, result.product.slots) == (SLOTS, ROWS)
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == 3 + 1  # and the goodbye
 
 
@@ -188,5 +188,5 @@ def test_a_whole_solve_equals_the_plain_one() -> None:
         *own_stages(KEY, plan, entropy=SeededEntropy(4)),
         check_stage(KEY, entropy=SeededEntropy(5)),
     ]
-    found = talk(KEY, program(), answers).results[EVALUATOR].theta
-    np.testing.assert_allclose(decrypt(KEY, found).floats(), theta, atol=1e-3)
+    result = talk(KEY, program(), answers).results[EVALUATOR].theta
+    np.testing.assert_allclose(decrypt(KEY, result).floats(), theta, atol=1e-3)

@@ -93,11 +93,11 @@ def test_a_fixed_operand_serves_many_products_in_one_trip_each() -> None:
     def program():
         entropy = SeededEntropy(6)
         operand = yield from fix(sealed(matrix, SCALE, slots=slots), entropy=entropy)
-        found = []
+        collected = []
         for vector in vectors:
             product = yield from times_fixed(sealed(vector, SCALE), operand, entropy=entropy)
-            found += [product]
-        return found
+            collected += [product]
+        return collected
 
     held = FixedFactors(KEY)
     outcome = run(program(), stages=[held.rules(budget=3, entropy=SeededEntropy(5))])

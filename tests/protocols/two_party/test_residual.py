@@ -59,8 +59,8 @@ def test_a_good_solution_passes(size, seed) -> None:
     A, b, theta = problem(np.geomspace(1.0, 12.0, size) if size > 1 else np.ones(1), seed)
     plan = plan_for(size, 12.0)
     outcome = run(A, b, plan)
-    found = decrypt(KEY, outcome.results[EVALUATOR].theta).floats()
-    assert np.abs(found - theta).max() < 1e-3
+    decrypted = decrypt(KEY, outcome.results[EVALUATOR].theta).floats()
+    assert np.abs(decrypted - theta).max() < 1e-3
     assert outcome.traffic.trips(EVALUATOR, KEY_HOLDER) == 1 + plan.steps + 4 + 1  # the goodbye
 
 

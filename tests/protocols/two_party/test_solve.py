@@ -90,12 +90,12 @@ def test_steps_depend_on_public_numbers_alone() -> None:
 
 def directions(outcome, plan):
     """Every masked slot that the key holder saw, without the lift."""
-    found = []
+    collected = []
     for item in outcome.views[KEY_HOLDER].received:
         if isinstance(item.message, MaskedDirection):
-            found += decrypt(KEY, item.message.direction).integers.tolist()
+            collected += decrypt(KEY, item.message.direction).integers.tolist()
     reach = 2 ** (plan.untruncated_scale.bits + plan.masking.kappa)
-    return [value % reach for value in found], reach
+    return [value % reach for value in collected], reach
 
 
 def test_the_key_holder_sees_noise_and_a_forgotten_mask_would_show(monkeypatch) -> None:
@@ -126,8 +126,8 @@ def test_the_residual_is_exact() -> None:
     theta, _, outcome = run(A, b, plan)
     units = [round(value * 2**plan.fraction_bits) for value in theta]
     left = plain_b.integers.astype(object) - plain_A.integers.astype(object) @ units
-    found = outcome.results[EVALUATOR].residual
-    assert decrypt(KEY, found).integers.tolist() == left.tolist()
+    result = outcome.results[EVALUATOR].residual
+    assert decrypt(KEY, result).integers.tolist() == left.tolist()
 
 
 def test_an_upper_bound_below_the_spectrum_shows_in_the_residual() -> None:

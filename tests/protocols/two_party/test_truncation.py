@@ -35,16 +35,16 @@ def run(program, *, budget=2):
 def test_the_result_is_the_floor_or_one_more(values, bits, packed) -> None:
     slots = Slots.fit(BOUND, plaintext_bits=KEY.public.plaintext_bits, mask_bits=65)
     x = sealed(values, SCALE, slots=slots if packed else None)
-    found = run(truncate(x, bits, entropy=SeededEntropy(2))).results[EVALUATOR]
-    for value, cut in zip(values, opened(KEY, found), strict=True):
+    result = run(truncate(x, bits, entropy=SeededEntropy(2))).results[EVALUATOR]
+    for value, cut in zip(values, opened(KEY, result), strict=True):
         assert cut - (value >> bits) in {0, 1}
-    assert found.scale == Scale(24 - bits, (BOUND >> bits) + 1)
+    assert result.scale == Scale(24 - bits, (BOUND >> bits) + 1)
 
 
 def test_both_outcomes_happen_in_proportion_to_what_is_cut_off() -> None:
     quarter = sealed([2**22] * 400, SCALE)  # a quarter of 2^24: one more in a quarter of cases
-    found = run(truncate(quarter, 24, entropy=SeededEntropy(3))).results[EVALUATOR]
-    assert 60 < sum(opened(KEY, found)) < 140
+    result = run(truncate(quarter, 24, entropy=SeededEntropy(3))).results[EVALUATOR]
+    assert 60 < sum(opened(KEY, result)) < 140
 
 
 def asked(message):

@@ -47,8 +47,8 @@ def test_each_party_alone_says_what_it_said(vector, party) -> None:
     assert said == [packet for packet in packets if packet.sender == party]
     assert seat.finished
     if party == EVALUATOR:
-        found = block.found(block.key, seat.result)
-        np.testing.assert_allclose(found, vector["found"], rtol=0, atol=1e-12)
+        result = block.found(block.key, seat.result)
+        np.testing.assert_allclose(result, vector["found"], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", VECTORS["bad"], ids=lambda bad: bad["case"])
