@@ -65,7 +65,7 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
     assert all(share < result.joint for share in result.local.values())
     assert abs(result.joint - result.pooled) <= 0.06
     assert result.exposed.startswith("100 of 100")
-    assert all(one.messages for one in result.seen)
+    assert all(view.messages for view in result.seen)
     assert "sealed: training" in played.said
     assert re.search(r"Bytes by stage\. [^<]*training [\d.]+ MB", result.report)
 
@@ -73,7 +73,7 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
 def test_nobody_is_there_who_could_learn_something_by_pooling_with_one_hospital(
     played: Played,
 ) -> None:
-    seen = {one.party: one.learns for one in played.result.seen}
+    seen = {view.party: view.learns for view in played.result.seen}
     assert set(seen) == {"coordinator", *SITES, *map(member_of, SITES)}
     assert all(seen[member_of(site)].startswith("rounded totals") for site in SITES)
     # The coordinator has no key, and no share of anything.
@@ -241,7 +241,7 @@ def test_processes_end_with_the_demo(tmp_path: Path) -> None:
 def _children(parent: int) -> list[int]:
     """The processes that a process started."""
     path = Path(f"/proc/{parent}/task/{parent}/children")
-    return [int(one) for one in path.read_text().split()] if path.exists() else []
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
 def _runs(pid: int) -> bool:

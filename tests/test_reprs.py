@@ -197,8 +197,8 @@ def parts(hint: Any) -> Iterator[Any]:
     if not (isinstance(origin, type) and issubclass(origin, np.ndarray)):
         for part in get_args(hint):
             if isinstance(part, list | tuple):
-                for one in part:
-                    yield from parts(one)
+                for inner in part:
+                    yield from parts(inner)
             else:
                 yield from parts(part)
 
@@ -211,7 +211,7 @@ def could_tell(hint: Any) -> bool:
     kinds = [one for one in result if isinstance(one, type)]
     if any(one is Any or one is object for one in result):
         return True
-    if any(issubclass(one, BULK) for one in kinds):
+    if any(issubclass(kind, BULK) for kind in kinds):
         return True
     many = any(issubclass(one, abc.Iterable) and not issubclass(one, str) for one in kinds)
     return many and any(one in NUMBERS for one in kinds)

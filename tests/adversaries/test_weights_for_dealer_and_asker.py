@@ -52,7 +52,7 @@ class Kept:
     def scores(self) -> np.ndarray:
         pairs = zip(self.opened, self.masks, strict=True)
         results = [self.ring.signed(self.ring.reduce(value - mask)) for value, mask in pairs]
-        return np.concatenate([one.reshape(-1) for one in results])
+        return np.concatenate([result.reshape(-1) for result in results])
 
 
 def one_word_texts(documents: list[Document], space, key: DictionaryKey) -> list[Document]:

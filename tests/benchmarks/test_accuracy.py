@@ -115,7 +115,7 @@ def test_copies_stay_with_one_peer_and_on_one_side() -> None:
     assert sum(map(len, parts)) == 60
     assert sum(len({one.text for one in part}) for part in parts) == 20
     for pair in split_pairs(documents):
-        assert not {one.text for one in pair.train} & {one.text for one in pair.test}
+        assert not {one.text for one in pair.train} & {document.text for document in pair.test}
 
 
 def test_a_bar_is_met_or_not_by_the_mean() -> None:

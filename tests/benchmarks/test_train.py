@@ -51,7 +51,9 @@ def test_every_peer_has_its_share_of_both_classes() -> None:
     corpus = PeersAndTest.of(TrainTrial(Engine.SHARES, 64, 100))
     assert [len(part) for part in corpus.parts.values()] == [30, 30, 20, 20]
     assert len(corpus.pooled) == 100
-    assert all({"even", "odd"} == {one.label for one in part} for part in corpus.parts.values())
+    assert all(
+        {"even", "odd"} == {document.label for document in part} for part in corpus.parts.values()
+    )
 
 
 def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
@@ -89,6 +91,8 @@ def test_single_rows_are_named_by_their_engine(monkeypatch) -> None:
         arguments = ["--documents", "10000", "--rows", engine, "--json"]
         done = CliRunner().invoke(app, ["train", *arguments])
         assert done.exit_code == 0, done.output
-        assert [(one.engine, one.features) for one in seen] == [(engine, width) for width in widths]
+        assert [(study.engine, study.features) for study in seen] == [
+            (engine, width) for width in widths
+        ]
     done = CliRunner().invoke(app, ["train", "--rows", "fast"])
     assert "--rows: expected auto, quorum, shares, paillier, found 'fast'" in str(done.exception)

@@ -237,8 +237,8 @@ def test_the_better_one_of_the_own_and_the_joint_model_answers(
     times: int,
 ) -> None:
     rows = [
-        f"{word} case {one},{label}\n"
-        for one in range(20)
+        f"{word} case {index},{label}\n"
+        for index in range(20)
         for word, label in (("fever", "routine"), ("fall", "urgent"))
     ]
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows), encoding="utf-8")

@@ -33,8 +33,8 @@ def texts(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:
-        for one in ast.iter_child_nodes(node):
-            yield from texts(one)
+        for child in ast.iter_child_nodes(node):
+            yield from texts(child)
 
 
 def hints_of(tree: ast.AST) -> Iterator[str]:
@@ -46,14 +46,14 @@ def hints_of(tree: ast.AST) -> Iterator[str]:
 def test_every_hint_in_the_source_that_names_a_command_can_be_typed() -> None:
     hints = (hint for path in SOURCES for hint in hints_of(ast.parse(path.read_text("utf-8"))))
     results = [command for hint in hints for command in commands_in(hint)]
-    assert [one for one in results if not understood(parsed, one)] == []
+    assert [result for result in results if not understood(parsed, result)] == []
     assert len(results) > 25
 
 
 def test_every_command_in_the_source_exists() -> None:
     said = (text for path in SOURCES for text in texts(ast.parse(path.read_text("utf-8"))))
     results = [command for text in said for command in commands_in(text) if is_known(command)]
-    assert [one for one in results if not understood(mentioned, one)] == []
+    assert [result for result in results if not understood(mentioned, result)] == []
     assert len(results) > 120
 
 

@@ -121,8 +121,8 @@ def _texts(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:
-        for one in ast.iter_child_nodes(node):
-            yield from _texts(one)
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child)
 
 
 def _given(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -159,7 +159,7 @@ def _hints_of(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """All hints of a module and their errors, those that have a name of their own included."""
     assigned = _assigned(tree)
     for called, given in _given(tree):
-        names = {one.id for one in ast.walk(given) if _is_name(one)}
+        names = {node.id for node in ast.walk(given) if _is_name(node)}
         values = [value for name in names for value in assigned.get(name, [])]
         for value in (given, *values):
             yield from ((hint, called) for hint in _texts(value))

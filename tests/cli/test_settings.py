@@ -100,8 +100,8 @@ def test_every_option_can_stand_in_the_settings(called: Any, tmp_path: Path) -> 
         lines = [f"{setting_of(one)} = {written(other_value(one))}" for one in options]
         settings.write_text(f"[{'.'.join(path)}]\n" + "\n".join(lines), encoding="utf-8")
         seen = called(path, command)
-        for one in options:
-            assert plain(seen[one.name]) == other_value(one), (path, one.opts)
+        for option in options:
+            assert plain(seen[option.name]) == other_value(option), (path, option.opts)
 
 
 def test_every_option_can_stand_in_the_environment(
@@ -109,9 +109,9 @@ def test_every_option_can_stand_in_the_environment(
 ) -> None:
     for path, command in LEAVES:
         options = [one for where, one in OPTIONS if where == path and one.name not in ELSEWHERE]
-        for one in options:
-            name = "_".join(("SOTTOVOCE", *path, setting_of(one))).upper().replace("-", "_")
-            monkeypatch.setenv(name, exported(other_value(one)))
+        for option in options:
+            name = "_".join(("SOTTOVOCE", *path, setting_of(option))).upper().replace("-", "_")
+            monkeypatch.setenv(name, exported(other_value(option)))
         seen = called(path, command)
         for one in options:
             assert plain(seen[one.name]) == other_value(one), (path, one.opts)

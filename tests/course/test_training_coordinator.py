@@ -193,7 +193,10 @@ def test_a_study_in_which_nothing_happens_comes_to_its_model(told: Told) -> None
     for _ in Stage.of(told.study):
         told.stage()
     assert told.ran == ["agreement 1", "dictionary 1", "training 1"]
-    assert [str(one.attempt.stage) for one in told.did(KeepResult)] == ["agreement", "dictionary"]
+    assert [str(action.attempt.stage) for action in told.did(KeepResult)] == [
+        "agreement",
+        "dictionary",
+    ]
     assert told.tells(Finished)[0].message.peers == PEERS
     assert told.did(Keep) == [Keep(KeptWith.MODEL, told.state.attempt)]
     assert told.actions[-1] == CleanUp()
@@ -232,7 +235,7 @@ def test_before_a_sum_who_leaves_is_left_behind_and_all_begins_anew(told: Told) 
     assert told.ran[-1] == "dictionary 2"
     assert DropSession(first) in told.actions
     assert told.state.attempt.peers == ("north", "harbour", "lakeside")
-    (failed,) = [one.news for one in told.did(Emit) if isinstance(one.news, AttemptFailed)]
+    (failed,) = [action.news for action in told.did(Emit) if isinstance(action.news, AttemptFailed)]
     assert failed.missing == ("valley",)
 
 
@@ -320,7 +323,7 @@ def test_too_few_are_left(told: Told) -> None:
 def test_our_own_error_stops_the_study(told: Told) -> None:
     told.everybody()
     told(ProgramEnded(told.state.session, Failure("InputError")))
-    (news,) = [one.news for one in told.did(Emit) if isinstance(one.news, StudyStopped)]
+    (news,) = [action.news for action in told.did(Emit) if isinstance(action.news, StudyStopped)]
     assert told.tells(Stopped)[0].message.reason == news.reason
     assert "the coordinator ended with an error (input)" in news.reason
 
@@ -443,6 +446,6 @@ def test_stages_begin_and_end_in_their_order(told_quorum: Told) -> None:
     for _ in Stage:
         told.stage()
     begun = [tell.message.attempt().stage for tell in told.tells(Begin)]
-    ended = [one.news.stage for one in told.did(Emit) if isinstance(one.news, StageEnded)]
+    ended = [action.news.stage for action in told.did(Emit) if isinstance(action.news, StageEnded)]
     assert begun == ended == list(Stage)
     assert tuple(map(str, begun)) == STAGES

@@ -224,7 +224,7 @@ def test_a_study_in_which_nothing_happens(seat: Seat) -> None:
         attempt = seat.begins(stage)
         seat(ProgramEnded(attempt.session(seat.study)))
     seat.hears(Finished(PEERS))
-    assert [one.attempt.stage for one in seat.did(RunAttempt)] == list(Stage)
+    assert [action.attempt.stage for action in seat.did(RunAttempt)] == list(Stage)
     assert [one.attempt.stage for one in seat.did(KeepResult)] == list(Stage)
     assert all(isinstance(message, Done) for message in seat.said)
     assert seat.actions[-1] == CleanUp()
@@ -325,7 +325,7 @@ def test_a_result_counts_once_the_next_stage_begins(seat: Seat) -> None:
     assert [one.attempt.stage for one in seat.did(KeepResult)] == [Stage.AGREEMENT]
     again = seat.again()
     again.agrees()
-    assert [one.attempt.stage for one in again.did(RecallAttempt)] == [Stage.AGREEMENT]
+    assert [action.attempt.stage for action in again.did(RecallAttempt)] == [Stage.AGREEMENT]
     assert [one.attempt.number for one in again.did(RunAttempt)] == [2]
     assert len(again.did(DropSession)) == 1
 
@@ -334,7 +334,7 @@ def test_an_attempt_without_us_is_not_run(seat: Seat) -> None:
     seat.seated()
     seat.begins(Stage.AGREEMENT)
     attempt = seat.begins(Stage.DICTIONARY, 1, ("north", "harbour", "lakeside"))
-    assert attempt not in [one.attempt for one in seat.did(RunAttempt)]
+    assert attempt not in [action.attempt for action in seat.did(RunAttempt)]
     assert DropSession(attempt.session(seat.study)) in seat.actions
 
 
@@ -354,7 +354,7 @@ def test_a_model_that_was_not_kept_before_a_crash_is_kept_after_it(seat: Seat) -
     seat.hears(Finished(PEERS))
     again = seat.again()
     again.agrees()
-    assert [one.attempt.stage for one in again.did(RecallAttempt)] == list(Stage)
+    assert [action.attempt.stage for action in again.did(RecallAttempt)] == list(Stage)
     assert again.actions[-1] == CleanUp()
 
 

@@ -154,7 +154,7 @@ def _write_as_commands_do(net: Homes) -> None:
 
 def _files(root: Path) -> set[Path]:
     """Every file of every home, as it is called from there."""
-    files = (one.relative_to(root) for one in root.glob("*/**/*") if one.is_file())
+    files = (path.relative_to(root) for path in root.glob("*/**/*") if path.is_file())
     return {Path(*file.parts[1:]) for file in files}
 
 
@@ -203,7 +203,7 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
         async with net.serving():
             joining = (net.join(site) for site in SITES)
             results = await asyncio.gather(*joining, return_exceptions=True)
-        told = [one for one in results if "older copy" in str(one)]
+        told = [result for result in results if "older copy" in str(result)]
         assert told, results
         for error in told:
             assert isinstance(error, ViolationError)
@@ -233,7 +233,7 @@ def test_a_coordinator_comes_back_whole_and_with_its_key(
         shutil.copytree(copy, home)
         async with net.serving():
             joined = await net.join_all(*SITES)
-        assert all(one.model is not None for one in joined)
+        assert all(outcome.model is not None for outcome in joined)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 
@@ -287,7 +287,7 @@ def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None
             assert refused.value.hints[0].startswith("put back the documents")
             # Had a letter of the other documents left, the server would now refuse this seat.
             joined = await net.join_all(*SITES)
-            assert all(one.model is not None for one in joined)
+            assert all(outcome.model is not None for outcome in joined)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 
@@ -320,6 +320,8 @@ def test_the_others_go_on_without_a_site_that_lost_its_journal(
             assert "docs/backup.md" in " ".join(refused.value.hints)
             absence.of("valley")
             joined = await rest
-        assert [one.model is not None for one in joined[: len(others)]] == [True] * len(others)
+        assert [outcome.model is not None for outcome in joined[: len(others)]] == [True] * len(
+            others
+        )
 
     asyncio.run(asyncio.wait_for(story(), 400))

@@ -108,7 +108,7 @@ def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
     place["valley"].until("stage-began", stage="dictionary")
     place["valley"].kill()
     told = [place[name].result() for name in ("north", "harbour")]
-    assert {one["error"] for one in told} == {"StoppedError"}
+    assert {line["error"] for line in told} == {"StoppedError"}
     assert {one["party"] for one in told} == {"valley"}
     assert len({one["message"] for one in told}) == 1
 

@@ -76,7 +76,7 @@ def test_frames_series_and_lists_are_the_same_federation() -> None:
     listed = LocalFederation({"a": (TEXTS, LABELS, list(range(24)))}).documents["a"]
     for part in (frame, (frame["text"], frame["label"], frame["group"])):
         read = LocalFederation({"a": part}).documents["a"]
-        assert [(one.text, one.label, one.group) for one in read] == [
+        assert [(document.text, document.label, document.group) for document in read] == [
             (one.text, one.label, one.group) for one in listed
         ]
     renamed = frame.rename(columns={"text": "note"})

@@ -104,7 +104,7 @@ def test_an_intermediary_sees_ciphertexts_and_how_many_rows_there_are(rados: int
     view = outcome.views["intermediary-bob"]
     kinds = {type(item.message).__name__ for item in view.received}
     assert kinds == {"AgreedStudy", "TableNumbers", "SealedRows", "Fixed", "RowProducts"}
-    uploaded = sum(len(one.rows) for one in view.of(SealedRows))
+    uploaded = sum(len(message.rows) for message in view.of(SealedRows))
     # Exact moments: as many as all peers have together, rounded up, whoever has how many.
     assert uploaded == (16 if rados else 48)
     square = outcome.trained.key.public.modulus**2
@@ -123,16 +123,18 @@ def test_an_intermediary_sees_ciphertexts_and_how_many_rows_there_are(rados: int
 def test_the_key_holder_sees_noise_of_what_intermediaries_ask(rados: int) -> None:
     outcome = fitted(rados).study_
     key, view = outcome.trained.key, outcome.views["coordinator"]
-    asked = [one.message for one in view.received if one.sender.startswith("intermediary")]
+    asked = [
+        message.message for message in view.received if message.sender.startswith("intermediary")
+    ]
     fixed = [
         residue
-        for one in asked
-        if isinstance(one, FixedFactor)
-        for residue in decrypt_residues(key, one.matrix)
+        for question in asked
+        if isinstance(question, FixedFactor)
+        for residue in decrypt_residues(key, question.matrix)
     ]
     assert_looks_uniform(fixed, key.public.modulus, what="fixed factors at the key holder")
     uploads = outcome.views["intermediary-alice"].of(SealedRows)
-    opened = [one for part in uploads for one in decrypt_residues(key, part.rows)]
+    opened = [residue for part in uploads for residue in decrypt_residues(key, part.rows)]
     assert_shows_structure(opened, key.public.modulus, what="rows without masks")
     masked = [
         residue
@@ -142,7 +144,7 @@ def test_the_key_holder_sees_noise_of_what_intermediaries_ask(rados: int) -> Non
     ]
     # Masks reach κ bits beyond the rows: the lower bits are uniform.
     kappa = outcome.study.plan.kappa
-    assert_looks_uniform([one % 2**kappa for one in masked], 2**kappa, what="masked rows")
+    assert_looks_uniform([number % 2**kappa for number in masked], 2**kappa, what="masked rows")
 
 
 def test_attacks_recover_nothing_from_any_view() -> None:

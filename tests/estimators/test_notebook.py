@@ -49,7 +49,7 @@ def test_own_figures_come_before_and_after_the_joint_ones(model: Toy) -> None:
     joint = model.evaluate()
     own = [model.evaluate(peer=peer) for peer in ("north", "harbour")]
     assert joint.peers == ("north", "harbour", "stanmore")
-    assert [one.peers for one in own] == [("north",), ("harbour",)]
+    assert [evaluation.peers for evaluation in own] == [("north",), ("harbour",)]
 
 
 def test_alone_joint_and_pooled_are_compared_on_the_same_documents(model: Toy) -> None:

@@ -104,7 +104,7 @@ def test_the_evaluator_sees_ciphertexts_and_rounded_numbers(rados: int) -> None:
     ]
     assert len(residues) > FEWEST
     assert_looks_uniform(residues, modulus**2, what="ciphertexts at the evaluator")
-    assert sum(len(one.rows) for one in view.of(SealedRows)) == 50
+    assert sum(len(message.rows) for message in view.of(SealedRows)) == 50
     seen = [
         [int(residue) for residue in leaf.residues] if isinstance(leaf, Ciphertext) else leaf
         for leaf in view.leaves()
@@ -148,7 +148,7 @@ def test_one_of_several_penalties_is_chosen_at_home() -> None:
     asked, _ = rows()
     expected = ridges[best].predict(on_grid(asked))
     assert model.decision_function(asked) == pytest.approx(expected, abs=1e-3)
-    kinds = {type(one.message).__name__ for one in outcome.views["evaluator"].received}
+    kinds = {type(message.message).__name__ for message in outcome.views["evaluator"].received}
     assert "ChosenPenalty" not in kinds
 
 

@@ -194,7 +194,7 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
     ).fit(entities.federation())
     outcome = model.study_
     asked = held_back_side(outcome.parties["bob"], entities.federation().documents["bob"])
-    names = [one.group for one in asked]
+    names = [question.group for question in asked]
     assert len(names) >= 20
     right = []
     for alpha in alphas:
@@ -366,9 +366,9 @@ def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_say
     }
     assert len(masked) == len(seeds) == 3
     session = Attempt(Stage.TRAINING, 1, PEERS).session(outcome.study)
-    for one in masked:
+    for number in masked:
         for seed in seeds.values():
-            part = one + share_stream(session, seed, plan).words(plan.length)
+            part = number + share_stream(session, seed, plan).words(plan.length)
             assert_looks_uniform(part, what="one peer's part, with both halves")
     card = StudyCard(outcome.study).markdown()
     assert "has that holder's name on it" in card

@@ -37,7 +37,11 @@ def documents(task="urgency", count=450):
 
 def federation(task="urgency", **seats):
     parts = {
-        site: ([one.text for one in part], [one.label for one in part], [one.group for one in part])
+        site: (
+            [document.text for document in part],
+            [one.label for one in part],
+            [one.group for one in part],
+        )
         for site, part in documents(task).items()
     }
     return LocalFederation(parts, policy=ANYTHING, **seats)

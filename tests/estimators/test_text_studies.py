@@ -151,7 +151,7 @@ def test_balanced_classes_weigh_the_same_sealed_and_plain() -> None:
     key = model.study_.models["north"].key
     plain = PlainText.learn(plan, list(documents.values()), key=key)
     other = PlainText.learn(urgency().study_.study.plan, list(documents.values()), key=key)
-    test = [one for part in documents.values() for one in part]
+    test = [document for part in documents.values() for document in part]
     sealed = model.study_.classify("north", test).classes
     same = [one == two for one, two in zip(sealed, plain.predict(test), strict=True)]
     assert np.mean(same) > 0.99

@@ -69,4 +69,6 @@ class Told:
 
     @property
     def ran(self) -> list[str]:
-        return [f"{one.attempt.stage} {one.attempt.number}" for one in self.did(RunAttempt)]
+        return [
+            f"{action.attempt.stage} {action.attempt.number}" for action in self.did(RunAttempt)
+        ]

@@ -50,7 +50,7 @@ class Entities:
     def part(self, peer: str, seed: int, *, named: bool = True) -> tuple[Any, ...]:
         """A peer's part, in an order of its own."""
         order = np.random.default_rng(seed).permutation(len(self.table))
-        labels = [self.labels[one] for one in order]
+        labels = [self.labels[name] for name in order]
         names = [self.names[one] for one in order]
         return (self.rows(peer, order), labels, names)[: 3 if named else 2]
 

@@ -90,8 +90,8 @@ async def queued(agent: SeatRuntime, *waiting: Awaitable[Any]) -> list[Any]:
     """Let these wait for their turn one behind the other, and then have it."""
     async with agent._turn:
         tasks = []
-        for one in waiting:
-            tasks.append(asyncio.ensure_future(one))
+        for coroutine in waiting:
+            tasks.append(asyncio.ensure_future(coroutine))
             await asyncio.sleep(0)
     return list(await asyncio.gather(*tasks))
 

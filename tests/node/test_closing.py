@@ -57,6 +57,6 @@ def test_a_crash_while_a_study_is_closed(
     assert not (folder / "key").exists()
     assert len(keys) == 1
     notes = [
-        one.note for one in read_ledger(folder / "ledger.jsonl") if one.what == LineKind.DELETION
+        line.note for line in read_ledger(folder / "ledger.jsonl") if line.what == LineKind.DELETION
     ]
     assert notes.count("deleted the Paillier key") == 1

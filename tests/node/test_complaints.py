@@ -135,7 +135,7 @@ def test_a_complaint_about_one_that_is_there_throws_nobody_out(
             return await net.join_all(*net.documents)
 
     joined = asyncio.run(story())
-    assert all(one.model is not None for one in joined)
+    assert all(outcome.model is not None for outcome in joined)
     assert [event for event in net.events if isinstance(event, AttemptFailed)] == []
 
 

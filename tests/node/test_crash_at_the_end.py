@@ -58,7 +58,7 @@ def test_a_crash_while_deleting(
             results = await asyncio.gather(
                 *(net.join(site) for site in SITES), return_exceptions=True
             )
-            assert [isinstance(one, Killed) for one in results] == [True, False, False]
+            assert [isinstance(result, Killed) for result in results] == [True, False, False]
             (again,) = await net.join_all("north")
         assert again.model is not None
         assert again.model.exists()

@@ -69,7 +69,7 @@ def overheard(
     net = network(tmp_path, features="8", engine="paillier", labels=labels)
     renamed = dict(zip(("routine", "urgent"), names, strict=True))
     net.documents = {
-        site: [Document(one.text, renamed[str(one.label)]) for one in mine]
+        site: [Document(document.text, renamed[str(document.label)]) for document in mine]
         for site, mine in net.documents.items()
     }
 
@@ -102,16 +102,16 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
         agreement = kept_agreement(journal, study)
     assert agreement is not None
     assert agreement.boxes["coordinator"] == mine.box.public
-    for one in between:
+    for letter in between:
         with pytest.raises(TheirError):
-            kind_of(tag_of(one.body))
+            kind_of(tag_of(letter.body))
         for box in agreement.boxes.values():
-            for recipient in (mine.box.public, agreement.boxes[one.recipient]):
+            for recipient in (mine.box.public, agreement.boxes[letter.recipient]):
                 address = Address(box, recipient, info=study.digest, label=b"")
                 with pytest.raises(TheirError):
-                    unseal(one.body, address, key=mine.box)
+                    unseal(letter.body, address, key=mine.box)
         # Sizes come in steps, so that they say little.
-        assert padded_size(len(one.body) - OVERHEAD) == len(one.body) - OVERHEAD
+        assert padded_size(len(letter.body) - OVERHEAD) == len(letter.body) - OVERHEAD
 
     # The encrypted model, which its Paillier key would open, passed by: it is in no letter.
     weights = read_model(overheard.model, study)[1].weights.to_bytes()
@@ -123,10 +123,10 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
     # Its key opens whatever is a ciphertext, wherever it begins: the model's own bytes show it.
     assert opened_anywhere(weights) > 0
     assert sum(opened_anywhere(one.body) for one in between) == 0
-    for one in carried:
-        if one not in between:
-            leaves = list(leaves_of(study.codec(toy_key().public), one.body))
-            assert sum(map(opened_leaf, leaves)) == 0, tag_of(one.body)
+    for letter in carried:
+        if letter not in between:
+            leaves = list(leaves_of(study.codec(toy_key().public), letter.body))
+            assert sum(map(opened_leaf, leaves)) == 0, tag_of(letter.body)
 
     # Nor do the names of classes, which consents quote with the whole plan, pass in anything else,
     # lie where they do not belong, or are said aloud.

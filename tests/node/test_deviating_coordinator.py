@@ -56,7 +56,9 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
 
     async def story() -> None:
         async with net.serving():
-            joining = [asyncio.create_task(net.join(one)) for one in ("north", "harbour", "valley")]
+            joining = [
+                asyncio.create_task(net.join(site)) for site in ("north", "harbour", "valley")
+            ]
             for error in await asyncio.gather(*joining, return_exceptions=True):
                 assert isinstance(error, ViolationError)
                 assert error.party == COORDINATOR

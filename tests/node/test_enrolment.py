@@ -99,7 +99,7 @@ def test_enrolment_that_ends_with_too_few_stops_with_the_reason(
 
     async def story() -> None:
         async with net.serving():
-            joining = (net.join(one) for one in ("north", "harbour"))
+            joining = (net.join(site) for site in ("north", "harbour"))
             results = await asyncio.gather(*joining, return_exceptions=True)
             for error in results:
                 assert isinstance(error, StoppedError)

@@ -42,8 +42,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
         async with net.serving():
             await net.join_all(*FOUR, "evaluator")
         async with net.serving(), net.staying("evaluator", "harbour"):
-            results = await asyncio.gather(*(net.evaluate(one) for one in FOUR))
-            assert {one.joint.peers for one in results} == {FOUR}
+            results = await asyncio.gather(*(net.evaluate(site) for site in FOUR))
+            assert {result.joint.peers for result in results} == {FOUR}
 
     asyncio.run(asyncio.wait_for(story(), 400))
     return net
@@ -125,8 +125,8 @@ def test_two_evaluations_over_the_same_peers_are_held_and_another_set_is_not(
 ) -> None:
     async def story() -> None:
         async with trained.serving(), trained.staying("evaluator", "harbour"):
-            results = await asyncio.gather(*(trained.evaluate(one) for one in FOUR))
-            assert {one.joint.peers for one in results} == {FOUR}
+            results = await asyncio.gather(*(trained.evaluate(site) for site in FOUR))
+            assert {result.joint.peers for result in results} == {FOUR}
             await withdraw(trained.membership("lakeside"), options=trained.options())
             with pytest.raises(MisuseError, match="every evaluation has the same peers: north"):
                 await trained.evaluate("north")

@@ -71,7 +71,7 @@ def test_nonsense_for_the_coordinator_ends_the_study_by_name_and_not_the_server(
     async def story() -> None:
         async with net.serving(), seated(net, "valley") as mallory:
             await attack(net, mallory)
-            joining = [asyncio.create_task(net.join(one)) for one in ("north", "harbour")]
+            joining = [asyncio.create_task(net.join(site)) for site in ("north", "harbour")]
             for error in await asyncio.gather(*joining, return_exceptions=True):
                 assert isinstance(error, StoppedError)
                 assert error.party == "valley"
@@ -159,7 +159,7 @@ def test_however_many_queries_a_peer_asks_for_one_is_dealt_for(trained: Network)
                 await asyncio.sleep(0.1)
 
     def came(ledger: Path, kind: str) -> int:
-        return sum(one.entry.kind == kind for one in read_ledger(ledger))
+        return sum(line.entry.kind == kind for line in read_ledger(ledger))
 
     dealer = net.membership("harbour").folder / "dealer" / "ledger.jsonl"
     coordinator = next((net.root / "coordinator-home").glob("**/coordinator/ledger.jsonl"))

@@ -42,10 +42,10 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
 
     asyncio.run(story())
     assert {one.phase for one in status(net.membership("valley"))} == {Phase.WITHDRAWN}
-    for one in status(net.membership("north")):
-        assert one.phase is Phase.STOPPED
-        assert "expected at least 3" in one.reason
-        ledger = read_ledger(net.membership("north").folder / one.seat / "ledger.jsonl")
+    for seat in status(net.membership("north")):
+        assert seat.phase is Phase.STOPPED
+        assert "expected at least 3" in seat.reason
+        ledger = read_ledger(net.membership("north").folder / seat.seat / "ledger.jsonl")
         assert [line.entry.what for line in ledger].count(LineKind.END) == 1
 
 
@@ -65,5 +65,5 @@ def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
 
     asyncio.run(story())
     seats = status(net.membership("north"))
-    assert [one.seat for one in seats] == ["north", "evaluator"]
+    assert [seat.seat for seat in seats] == ["north", "evaluator"]
     assert all(isinstance(one, SeatStatus) and one.phase is Phase.STOPPED for one in seats)

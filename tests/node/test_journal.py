@@ -29,7 +29,7 @@ def outgoing(number: int = 0, body: bytes = SECRET) -> Outgoing:
 
 
 def numbers(journal: Journal) -> list[int]:
-    return [one.letter.number for one in journal.pending()]
+    return [letter.letter.number for letter in journal.pending()]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_everything_comes_back_in_order(path: Path) -> None:
         assert [one.body for one in journal.steps(b"s")] == [b"%d" % index for index in range(5)]
         assert [one.head.number for one in journal.steps(b"s")] == list(range(5))
         assert numbers(journal) == list(range(5))
-        assert {one.letter.body for one in journal.pending()} == {SECRET}
+        assert {letter.letter.body for letter in journal.pending()} == {SECRET}
         assert journal.note("n") == b"4"
         assert journal.note("m") is None
         assert journal.sessions() == (b"s", b"t")

@@ -23,7 +23,7 @@ def plan(level: Level, labelling: Labelling | None = None, **settings: object) -
 def test_a_document_gets_its_label() -> None:
     here = plan(Level.DOCUMENT)
     answers = by_document(DOCUMENTS, [("no",), ("yes",)], here)
-    assert [one.label for one in as_table(answers, here)] == ["no", "yes"]
+    assert [row.label for row in as_table(answers, here)] == ["no", "yes"]
     assert [one.group for one in as_table(answers, here)] == [None, "p1"]
     spans = [span.spans[0] for span in as_spans(answers, here)]
     assert [(span.type, span.fragments[0].end) for span in spans] == [("no", 20), ("yes", 25)]
@@ -32,8 +32,8 @@ def test_a_document_gets_its_label() -> None:
 def test_labels_that_overlap_stay_together() -> None:
     here = StudyPlan("p", Labels(("a", "b c"), exclusive=False))
     answers = by_document(DOCUMENTS, [("a", "b c"), ()], here)
-    assert [one.label for one in as_table(answers, here)] == [("a", "b c"), ()]
-    assert [[span.type for span in one.spans] for one in as_spans(answers, here)] == [
+    assert [row.label for row in as_table(answers, here)] == [("a", "b c"), ()]
+    assert [[span.type for span in document.spans] for document in as_spans(answers, here)] == [
         ["a", "b_c"],
         [],
     ]
@@ -64,7 +64,7 @@ BIO = Labelling.by_entity(Scheme.BIO, ("Drug",))
 )
 def test_tokens_become_entities(classes: str, expected: list[str]) -> None:
     here = plan(Level.TOKEN, BIO)
-    names = [(one if one == "O" else f"{one}-Drug",) for one in classes.split()]
+    names = [(word if word == "O" else f"{word}-Drug",) for word in classes.split()]
     (found,) = as_spans(by_document(DOCUMENTS[1:], names, here), here)
     text = DOCUMENTS[1].text
     pieces = [text[span.fragments[0].start : span.fragments[0].end] for span in found.spans]
@@ -79,7 +79,9 @@ def test_entities_cover_just_the_tokens_that_were_found(names: list[str]) -> Non
     (found,) = as_spans([pair], here)
     covered = [span.fragments[0] for span in found.spans]
     for place, (name,) in pair[1]:
-        inside = any(one.start <= place.start and place.end <= one.end for one in covered)
+        inside = any(
+            fragment.start <= place.start and place.end <= fragment.end for fragment in covered
+        )
         assert inside == (name != "O")
     assert len(covered) >= names.count("B-Drug")
 

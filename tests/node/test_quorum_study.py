@@ -45,7 +45,7 @@ def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> 
     async def story() -> None:
         async with net.serving():
             joined = await net.join_all(*SITES)
-        assert all(one.model is not None and one.model.exists() for one in joined)
+        assert all(outcome.model is not None and outcome.model.exists() for outcome in joined)
         for seat in ("coordinator", "member-north"):
             left = steps_left(net, seat)
             assert left == sorted(left, reverse=True), "people are told how many steps follow"
@@ -59,7 +59,7 @@ def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> 
             assert (await net.classify("harbour", mine)).classes == answer.classes
             results = await asyncio.gather(*(net.evaluate(site) for site in SITES))
         joint = results[0].joint
-        assert all((one.joint.counts == joint.counts).all() for one in results)
+        assert all((result.joint.counts == joint.counts).all() for result in results)
         assert joint.peers == SITES
 
     asyncio.run(story())

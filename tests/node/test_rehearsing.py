@@ -21,6 +21,6 @@ def test_a_site_with_one_class_takes_no_seat_and_can_come_back_with_two(tmp_path
             assert registry_of(net.place, net.study).seats() == {}
             # The same invitation is still good.
             joined = await net.join_all("north", "harbour", "valley")
-            assert all(one.model is not None for one in joined)
+            assert all(outcome.model is not None for outcome in joined)
 
     asyncio.run(asyncio.wait_for(story(), 400))

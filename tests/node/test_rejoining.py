@@ -78,7 +78,7 @@ def test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer(
             with pytest.raises(MisuseError, match="already has the model"):
                 await hand_model(net.membership("north"), "valley", options=agreeing)
             # The coordinator, who could hash words with it, never had it in its hands.
-            everything = b"".join(one.body for one in carried)
+            everything = b"".join(letter.body for letter in carried)
             assert model.key.secret not in everything
         # The old keys are void, and the new ones good in a fresh process.
         async with net.serving(), net.staying("north", "harbour"):

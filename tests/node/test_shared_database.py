@@ -26,7 +26,7 @@ def test_a_study_goes_on_when_its_database_comes_back(tmp_path: Path) -> None:
                 breaking = asyncio.create_task(break_it())
                 joined = await net.join_all(*SITES)
                 await breaking
-            assert all(one.model is not None and one.model.exists() for one in joined)
+            assert all(outcome.model is not None and outcome.model.exists() for outcome in joined)
             assert not list(net.place.folder.rglob("mailbox.db"))
 
         asyncio.run(asyncio.wait_for(story(), 300))

@@ -156,7 +156,11 @@ async def caught_up(decider: Any) -> None:
 
 def opened(decider: Any) -> list[bytes]:
     """The sessions in which something was sent."""
-    return [one.letter.session for one in decider.agent.journal.pending() if one.kind == "noise"]
+    return [
+        letter.letter.session
+        for letter in decider.agent.journal.pending()
+        if letter.kind == "noise"
+    ]
 
 
 @pytest.mark.parametrize("when", ["before the later one opened", "after it opened"])

@@ -98,9 +98,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 def files_of(root: Path) -> list[Path]:
     """All files but the mailbox, and the model that peers are to keep."""
     return [
-        one
-        for one in root.rglob("*")
-        if one.is_file() and one.name != "model" and not one.name.startswith("mailbox.db")
+        path
+        for path in root.rglob("*")
+        if path.is_file() and path.name != "model" and not path.name.startswith("mailbox.db")
     ]
 
 
@@ -108,7 +108,9 @@ def held(root: Path, written: Written) -> list[str]:
     pieces = list(written.pieces())
     assert len(pieces) > 100
     return [
-        str(one.relative_to(root)) for one in files_of(root) if first_held(one.read_bytes(), pieces)
+        str(path.relative_to(root))
+        for path in files_of(root)
+        if first_held(path.read_bytes(), pieces)
     ]
 
 
@@ -118,17 +120,17 @@ def left_in_the_mailbox(net: Network, written: Written) -> list[tuple[str, str, 
     Letters between others are sealed for whoever they wait for.
     """
     folder = net.place.folder / "studies" / net.study
-    data = b"".join(one.read_bytes() for one in folder.glob("mailbox.db*"))
+    data = b"".join(path.read_bytes() for path in folder.glob("mailbox.db*"))
     own = [
-        one
-        for one in written.sent
-        if COORDINATOR in {one.sender, one.recipient}
-        and len(one.body) > 2 * PIECE
-        and not is_public(one.body)
+        letter
+        for letter in written.sent
+        if COORDINATOR in {letter.sender, letter.recipient}
+        and len(letter.body) > 2 * PIECE
+        and not is_public(letter.body)
     ]
     assert len(own) > 10
-    matches = [one for one in own if first_held(data, [one.body[-PIECE:]])]
-    return [(one.sender, one.recipient, tag_of(one.body)) for one in matches]
+    matches = [letter for letter in own if first_held(data, [letter.body[-PIECE:]])]
+    return [(match.sender, match.recipient, tag_of(match.body)) for match in matches]
 
 
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
@@ -169,7 +171,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
             await begun.wait()
             cancel_study(net.place, net.study, reason="we changed our minds")
             results = await asyncio.gather(*joining, return_exceptions=True)
-            assert all(isinstance(one, StoppedError) for one in results), results
+            assert all(isinstance(result, StoppedError) for result in results), results
             await cleaned.wait()
 
     asyncio.run(asyncio.wait_for(story(), 400))
@@ -187,7 +189,7 @@ def test_a_process_that_is_killed_while_it_deletes_finishes_when_it_starts_again
 ) -> None:
     path = tmp_path / "before" / "journal.db"
     path.parent.mkdir()
-    body = b"".join(bytes([one % 251]) * 3 for one in range(90_000))
+    body = b"".join(bytes([index % 251]) * 3 for index in range(90_000))
     letter = Letter(b"session", "north", "coordinator", 0, body)
     step = SessionStep(StepHead("letter", "coordinator", 0, (), ""), body[::-1])
     journal = Journal(path, key=KEY)
@@ -248,5 +250,5 @@ def test_what_is_left_unsent_of_a_study_that_is_over_goes_too(
         journal.commit(letters=[make(b"control", 0)])
         journal.discard(b"over")
         journal.forget(b"over")
-        assert [one.letter.session for one in journal.pending()] == [b"control"]
+        assert [letter.letter.session for letter in journal.pending()] == [b"control"]
     assert held(tmp_path, written) == []

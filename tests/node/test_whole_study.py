@@ -20,7 +20,7 @@ def test_three_sites_train_a_model_and_use_it_days_later(tmp_path: Path, engine:
     async def story() -> None:
         async with net.serving():
             joined = await net.join_all(*SITES)
-        assert all(one.model is not None and one.model.exists() for one in joined)
+        assert all(outcome.model is not None and outcome.model.exists() for outcome in joined)
         # Everybody's process has ended; fresh ones go on from their disks.
         async with net.serving(), net.staying("north", "harbour"):
             mine = net.documents["valley"][:20]
@@ -49,7 +49,7 @@ def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> 
         # Of 56 documents, under a dictionary key of its own in every run.
         assert joint.accuracy > 0.55
         assert joint.roc["urgent"].auc > 0.55
-        rows = [int(one.own.counts.sum()) for one in results]
+        rows = [int(result.own.counts.sum()) for result in results]
         assert sum(rows) >= int(joint.counts.sum())
         assert all(one.own.peers == (site,) for one, site in zip(results, SITES, strict=True))
         async with net.serving(), net.staying("evaluator", "harbour"):

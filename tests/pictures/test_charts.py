@@ -18,26 +18,26 @@ def parsed(html: str) -> ET.Element:
 
 @pytest.mark.parametrize("rows", [0, 1, 12])
 def test_bars_have_a_bar_a_row_and_say_their_values(rows: int) -> None:
-    drawn = bars("Seconds", [Bar(f"stage {one}", one, f"{one} s") for one in range(rows)])
+    drawn = bars("Seconds", [Bar(f"stage {index}", index, f"{index} s") for index in range(rows)])
     result = parsed(drawn)
     assert sum(one.get("class") == "bar" for one in result.iter()) == rows
-    title = next(one.text or "" for one in result.iter() if one.tag.endswith("title"))
+    title = next(element.text or "" for element in result.iter() if element.tag.endswith("title"))
     assert all(f"stage {one} {one} s" in title for one in range(rows))
 
 
 @pytest.mark.parametrize("classes", [2, 8, 20])
 def test_a_confusion_picture_has_a_cell_a_pair(classes: int) -> None:
-    names = [f"class {one}" for one in range(classes)]
+    names = [f"class {index}" for index in range(classes)]
     cells = [[(float(a * b), f"{a * b}") for b in range(classes)] for a in range(classes)]
     result = parsed(confusion("Confusion", names, cells))
     assert sum(one.tag.endswith("rect") for one in result.iter()) == classes**2
-    zeros = sum(one.text == "0" for one in result.iter())
+    zeros = sum(element.text == "0" for element in result.iter())
     assert zeros == (0 if classes > 8 else 2 * classes - 1), "zeros of many classes hide the rest"
 
 
 def test_a_roc_begins_and_ends_in_the_corners() -> None:
     result = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), 0.85)}))
-    line = next(one for one in result.iter() if one.tag.endswith("polyline"))
+    line = next(element for element in result.iter() if element.tag.endswith("polyline"))
     assert line.get("points", "").split()[0] == "52.0,310.0"
     assert line.get("points", "").split()[-1] == "352.0,10.0"
     shown = ET.tostring(result, encoding="unicode")
@@ -49,14 +49,18 @@ def test_a_number_in_a_dark_cell_has_the_colour_of_the_paper() -> None:
     result = parsed(
         confusion("Confusion", ("a", "b"), [[(9.0, "9"), (1.0, "1")], [(0.0, "0")] * 2])
     )
-    kinds = [one.get("class") for one in result.iter() if "count" in one.get("class", "")]
+    kinds = [
+        element.get("class") for element in result.iter() if "count" in element.get("class", "")
+    ]
     assert kinds == ["count middle over", "count middle", "count middle", "count middle"]
 
 
 def test_flows_are_thicker_where_more_went() -> None:
     result = parsed(flows("Flows", [Flow("a", "b", 1, 10**3), Flow("b", "a", 2, 10**7)]))
     widths = [
-        float(one.get("stroke-width", 0)) for one in result.iter() if one.tag.endswith("path")
+        float(element.get("stroke-width", 0))
+        for element in result.iter()
+        if element.tag.endswith("path")
     ]
     assert widths == sorted(widths)
     assert widths[0] < widths[1]

@@ -121,7 +121,7 @@ def check_nothing_after_withdrawal(evidence: Evidence) -> None:
     """6. After it withdrew, a seat posted the word that it did, and nothing else."""
     for name, before in evidence.withdrawn.items():
         after = [letter for letter in evidence.letters if letter.sender == name][before:]
-        if len(after) > 1 or any(one.session != CONTROL for one in after):
+        if len(after) > 1 or any(letter.session != CONTROL for letter in after):
             _broken(6, f"{name} posted {len(after)} letters after it withdrew")
 
 

@@ -368,7 +368,7 @@ class ServingSite(Site):
         self._settle_one(which)
         if opened.begun and which in self.running:
             self.happened.append(ConversationGoesOn(which))
-        for early in [one for one in self.held if one[0].session == session]:
+        for early in [held for held in self.held if held[0].session == session]:
             if early in self.held:
                 self.held.remove(early)
                 self.take(*early)

@@ -320,10 +320,10 @@ class Site:
         """Take consent back: nothing leaves any more but this word, in the place of the first
         control letter that never left."""
         self._decide(Withdrew())
-        waiting = [one.letter for one in self.pending() if one.letter.session == CONTROL]
+        waiting = [letter.letter for letter in self.pending() if letter.letter.session == CONTROL]
         left = [one for one in self.pending() if one.letter.session == CONTROL]
         left = [one for one in left if posted(one.letter)]
-        numbers = [one.number for one in waiting if not posted(one)]
+        numbers = [letter.number for letter in waiting if not posted(letter)]
         notes = {SEAT: Codec().encode(self.state.record)}
         if numbers:
             notes[f"told/{COORDINATOR}"] = min(numbers).to_bytes(8)
@@ -444,7 +444,7 @@ class Site:
 
     def _let_in(self) -> None:
         """Hand letters over that came before their session began."""
-        for early in [one for one in self.held if one[0].session == self.session]:
+        for early in [held for held in self.held if held[0].session == self.session]:
             if early in self.held:
                 self.held.remove(early)
                 self.take(*early)
@@ -471,7 +471,7 @@ class Site:
         if self.seat is not None and session == self.session:
             self.seat.close()
             self.seat = None
-        for early in [one for one in self.held if one[0].session == session]:
+        for early in [held for held in self.held if held[0].session == session]:
             self.held.remove(early)
             with self.journal.handling(early[1]):
                 pass

@@ -159,7 +159,7 @@ def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal
         result = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
         if any(one in result for one in says.split("|")):
             break
-    assert any(one in result for one in says.split("|")), result
+    assert any(word in result for word in says.split("|")), result
 
 
 def test_a_model_of_others_would_be_told_apart(folder: Path) -> None:

@@ -33,7 +33,9 @@ def home(tmp_path: Path) -> Path:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    by_name = {one.relative_to(root).as_posix(): one for one in root.rglob("*") if one.is_file()}
+    by_name = {
+        path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()
+    }
     return {name: one.read_bytes() for name, one in by_name.items() if "part" not in name}
 
 
@@ -51,7 +53,7 @@ def test_the_same_bytes_come_back_with_the_key_that_was_kept_apart(
     assert not (tmp_path / "new").exists()
     assert "as they were at" in call(*words, "--key", key)
     assert files(tmp_path / "new") == before
-    assert {one.stat().st_mode & 0o777 for one in (tmp_path / "new").rglob("*")} <= {0o600, 0o700}
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new").rglob("*")} <= {0o600, 0o700}
     with Journal(tmp_path / "new" / SEAT / "journal.db", key=AT_REST) as journal:
         assert journal.note("kept") == b"what was drawn"
 
@@ -60,7 +62,7 @@ def test_a_home_that_somebody_works_in_is_not_copied(home: Path, tmp_path: Path)
     with Journal(home / SEAT / "journal.db", key=AT_REST):
         with pytest.raises(JournalError, match=r"journal\.db: another process uses it"):
             write_backup(home, tmp_path / "home.tar", with_key=True)
-        assert [one.name for one in tmp_path.iterdir()] == ["home"]
+        assert [path.name for path in tmp_path.iterdir()] == ["home"]
     write_backup(home, tmp_path / "home.tar", with_key=True)
     with pytest.raises(InputError, match="already exists; nothing was copied"):
         write_backup(home, tmp_path / "home.tar", with_key=True)

@@ -217,7 +217,7 @@ def test_an_evaluation_is_no_way_around_the_budget(binary: Case) -> None:
     assert book.grant("north", QueryRequest(0, 46, evaluation=True))
     assert not book.grant("north", QueryRequest(1, 1, evaluation=True))
     outcome = binary.changed(query_budget=46).run()
-    many = [one for mine in binary.documents.values() for one in mine][:100]
+    many = [document for mine in binary.documents.values() for document in mine][:100]
     with pytest.raises(InputError, match="north: expected an evaluation of at most 46 documents"):
         outcome.classify("north", many, evaluation=True)
 

@@ -42,7 +42,7 @@ def test_moments_are_the_same_to_the_last_bit_with_any_number_of_threads(
     plan = binary.plan
     space = FeatureSpace(HashedDictionary(320), plan.reading, plan.weighting, plan.columns)
     prepared = Prepared(Totals(9000, (5000, 4000), ("north",)), (), space)
-    many = [one for mine in notes(3000).values() for one in mine]
+    many = [document for mine in notes(3000).values() for document in mine]
     collected = []
     for count in (1, threads):
         with threadpool_limits(count, user_api="blas"):

@@ -33,7 +33,7 @@ def by_hand(case: Case) -> tuple[Evaluation, Any]:
     """The same figures from the plaintext learner's scores over all held-out documents."""
     test, plan = case.held_out(), case.plan
     scores = case.scores(test)
-    true = [plan.labels.classes(one) for one in test]
+    true = [plan.labels.classes(document) for document in test]
     table = confusion(plan.labels, true, plan.labels.decide(scores))
     whole = Evaluation.of(plan.labels, table, case.study.roster.peers, fewest=3)
     above = counted(scores, truth_of(plan.labels, true), plan.thresholds).astype(np.int64)
@@ -92,7 +92,7 @@ def test_a_site_sees_its_own_table_whole_and_no_roc_of_sealed_scores(binary: Cas
 def four(binary: Case) -> Case:
     labels = Labels(DIAGNOSES[:4])
     documents = {
-        name: [one for one in mine if one.label in labels.names]
+        name: [document for document in mine if document.label in labels.names]
         for name, mine in notes(700, label="diagnosis").items()
     }
     plan = replace(binary.plan, labels=labels, min_documents=2, features=48, held_out=0.35)
@@ -109,8 +109,10 @@ def test_every_class_of_several_has_a_roc(four: Case) -> None:
 def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
     documents = {
         name: [
-            Document(one.text, tuple(w for w in ("review", "since") if w in one.text.lower()))
-            for one in mine
+            Document(
+                document.text, tuple(w for w in ("review", "since") if w in document.text.lower())
+            )
+            for document in mine
         ]
         for name, mine in binary.documents.items()
     }
@@ -138,7 +140,7 @@ def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
     assert dealt.roc["urgent"].thresholds
     for other in (undealt, found):
         assert_same(other, dealt)
-    kinds = {type(one.message) for one in cases[1].outcome.views["dealer"].received}
+    kinds = {type(message.message) for message in cases[1].outcome.views["dealer"].received}
     assert DealRequest not in kinds
     for case, mine in zip(cases, shares, strict=True):
         assert_only_a_sum_is_opened(case, mine)
@@ -155,7 +157,7 @@ def assert_only_a_sum_is_opened(case: Case, shares: Mapping[str, Any]) -> None:
     """How often sites' shares ran over, beside the coordinator's, would tell of single counts."""
     outcome, peers = case.outcome, case.study.roster.peers
     mine = [outcome.own[0, name].counted for name in peers]
-    opened = np.sum(np.array([one for one in mine if one is not None]), axis=0)
+    opened = np.sum(np.array([part for part in mine if part is not None]), axis=0)
     scores = outcome.trained.scores.ring
     ring = counting_ring(case.plan, scores, peers=len(peers))
     sums = opened + np.sum(np.array([shares[name] for name in peers]), axis=0)
@@ -310,7 +312,7 @@ def test_between_points_that_are_shown_lie_no_rows_or_enough(
     sides = [RocSide(float(side.sum()), int(side.sum()), whole=True) for side in below]
     kept = shown_points(above, (sides[0], sides[1]), fewest=fewest)
     for side, counts in enumerate(above):
-        ends = [0, *(int(counts[one]) for one in kept), int(below[side].sum())]
+        ends = [0, *(int(counts[item]) for item in kept), int(below[side].sum())]
         steps = np.diff(ends)
         assert ((steps == 0) | (steps >= fewest)).all()
 

@@ -48,7 +48,7 @@ def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(small: Case, st
         answer = outcome.classify("north", few)
     assert answer.classes == small.plain(few)
     assert outcome.queries.left("north") == left - batch
-    scores = [one.scores for one in outcome.views["coordinator"].of(MaskedScores)]
+    scores = [message.scores for message in outcome.views["coordinator"].of(MaskedScores)]
     assert len(scores) == 2
     first, second = (decrypt_residues(small.key, score) for score in scores)
     assert not set(first) & set(second)
@@ -67,7 +67,7 @@ def test_on_shares_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
         answer = outcome.classify("north", few)
     assert answer.classes == small.plain(few)
     assert outcome.queries.left("north") == left - batch
-    seen = [one.words.array().ravel() for one in outcome.views["evaluator"].of(AskedRows)]
+    seen = [message.words.array().ravel() for message in outcome.views["evaluator"].of(AskedRows)]
     assert len(seen) == 1 + (step > 3)
     together = np.concatenate(seen).tolist()
     assert len(set(together)) > 0.99 * len(together)

@@ -156,9 +156,9 @@ def test_what_every_holder_and_asker_sees_of_queries_is_noise(asked: Case) -> No
     opened = np.concatenate([(a + b).ravel() for a, b in zip(*compared, strict=True)])
     assert_looks_uniform((opened & np.uint64(2**bits - 1))[:4000], 2**bits)
     shares: dict[str, list[Any]] = defaultdict(list)
-    for one in views["north"].received:
-        if isinstance(one.message, VerdictShare):
-            shares[one.sender].append(one.message.words.array())
+    for message in views["north"].received:
+        if isinstance(message.message, VerdictShare):
+            shares[message.sender].append(message.message.words.array())
     assert set(shares) == {"coordinator", "evaluator"}
     for words in shares.values():
         assert_looks_uniform(np.concatenate(words), 2**bits)
@@ -193,9 +193,9 @@ def test_coordinator_and_dealer_together_read_the_rows_of_a_query(asked: Case) -
     peer = asked.study.roster.peers[-1]
     seeds = asked.outcome.views[peer].of(RowSeeds)[0]  # as the dealer drew them
     masked = next(
-        one.message.words.array()
-        for one in asked.outcome.views["coordinator"].received
-        if one.sender == peer and isinstance(one.message, AskedRows)
+        message.message.words.array()
+        for message in asked.outcome.views["coordinator"].received
+        if message.sender == peer and isinstance(message.message, AskedRows)
     )
     context = query_context(asked.study, peer, 0).encode()
     for seed in (seeds.first, seeds.second):

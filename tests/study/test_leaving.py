@@ -98,7 +98,7 @@ def check_same_model(case: Case, outcome: StudyOutcome) -> None:
     """Everybody who has a model has the same, and it is that of the documents in it."""
     assert set(outcome.models) <= set(outcome.trained.peers)
     released = [model.released for model in outcome.models.values()]
-    assert all(np.array_equal(released[0], one) for one in released)
+    assert all(np.array_equal(released[0], score) for score in released)
     expected, found = ideal(case, outcome), released[0]
     assert found is not None
     cosine = (found * expected).sum() / np.sqrt((found**2).sum() * (expected**2).sum())
@@ -191,7 +191,7 @@ def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
     began, entropy = started(six, Leaving(gone, stage="training")), Noting(7)
     began.run(entropy)
     assert len(set(entropy.seeds)) == len(entropy.seeds)
-    seeds = [one.seed for one in began.record.views["evaluator"].of(ShareSeed)]
+    seeds = [message.seed for message in began.record.views["evaluator"].of(ShareSeed)]
     assert len(seeds) > 6
     assert len(set(seeds)) == len(seeds)
     first, second = (attempt for attempt in began.attempts if attempt.stage is Stage.TRAINING)
@@ -254,7 +254,9 @@ def test_a_peer_whose_seed_never_came_is_not_in_the_sum(five: Case) -> None:
     line = ("harbour", "evaluator")
     slow = Holding(lambda packet: (packet.sender, packet.recipient) == line, rounds=2)
     outcome = five.run(meddler=slow)
-    late = [one for one in outcome.views["evaluator"].received if one.sender == "harbour"]
+    late = [
+        message for message in outcome.views["evaluator"].received if message.sender == "harbour"
+    ]
     assert [type(one.message).__name__ for one in late] == ["ShareSeed", "MaskedParts"]
     assert late[0].late
     assert outcome.trained.peers == ("north", "valley", "lakeside", "castle")

@@ -97,7 +97,7 @@ def test_a_joint_table_counts_rows_and_asks_for_documents(toy_key: SecretKey) ->
     few = study(toy_key, Scheme.INSIDE, Level.TOKEN)
     small = {name: [] for name in few.documents}
     for name, mine in few.documents.items():
-        small[name] = [one for one in mine if one in few.held_out(name)][:4]
+        small[name] = [document for document in mine if document in few.held_out(name)][:4]
     assert len(truth(few, [one for mine in small.values() for one in mine])) > 90
     with pytest.raises(InputError, match="at least 20 held-out documents over all peers, found"):
         few.outcome.evaluate(small)

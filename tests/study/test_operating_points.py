@@ -36,7 +36,7 @@ def documents(kind: str) -> dict[str, list[Document]]:
             for name, mine in notes(300).items()
         }
     return {
-        name: [one for one in mine if one.label in DIAGNOSES[:3]]
+        name: [document for document in mine if document.label in DIAGNOSES[:3]]
         for name, mine in notes(500, label="diagnosis").items()
     }
 
@@ -128,6 +128,6 @@ def test_an_asker_may_move_its_point_afterwards(toy_key: SecretKey) -> None:
     }
     labels = case.outcome.classify("valley", test).classes
     assert labels == decided(case.plan.labels, case.scores(test), point)
-    urgent = [one.label == "urgent" for one in test]
+    urgent = [document.label == "urgent" for document in test]
     hits = sum(said == ("urgent",) for said, true in zip(labels, urgent, strict=True) if true)
     assert hits >= 0.9 * sum(urgent)

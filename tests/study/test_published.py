@@ -92,7 +92,7 @@ def test_who_is_shown_another_dictionary_is_in_no_sum(
     with pytest.raises(ViolationError, match="or it was shown something else than we were"):
         case.run(meddler=rewriting(published, kind, change))
     # Nothing of the training was sent, by anybody who was shown the same or something else.
-    assert {one.session for one in sent} == {case.study.session("dictionary", "1")}
+    assert {letter.session for letter in sent} == {case.study.session("dictionary", "1")}
 
 
 def deviating(this: Any, pins: Any, *, listeners: Any = ()) -> Party[Keyring]:

@@ -81,7 +81,7 @@ def test_several_classes_share_one_set_of_rados(
     seeds = Seeds(monkeypatch)
     labels = Labels(DIAGNOSES[:3])
     documents = {
-        name: [one for one in mine if one.label in labels.names]
+        name: [document for document in mine if document.label in labels.names]
         for name, mine in notes(500, label="diagnosis").items()
     }
     plan = replace(

@@ -42,7 +42,7 @@ def test_what_is_rare_at_a_peer_is_left_out_or_joined(binary: Case) -> None:
     assert rare_classes(out, documents) == {"never": 2, "seldom": 1}
     assert {one.label for one in without_rare(out, documents)} == {"routine"}
     joined = without_rare(replace(out, rare="other"), documents)
-    assert [one.label for one in joined].count("other") == 3
+    assert [outcome.label for outcome in joined].count("other") == 3
     # Two rare documents are too few even together.
     assert {one.label for one in without_rare(replace(out, rare="other"), documents[1:-1])} == {
         "routine"
@@ -60,13 +60,13 @@ def test_what_all_peers_have_too_few_of_is_joined_where_the_plan_says_so(binary:
     assert [one.label for one in kept].count("other") == 4
     # Without a class to join they are left out.
     kept = without_absent(plan, documents, Totals(9, (0, 0, 10), ()))
-    assert {one.label for one in kept} == {"routine"}
+    assert {item.label for item in kept} == {"routine"}
 
 
 def test_a_study_of_one_class_stops_all_the_same(binary: Case) -> None:
     labels = Labels(("never", "routine", "urgent"))
     documents = {
-        name: [replace(one, label="routine") for one in mine] + few("urgent", 3)
+        name: [replace(document, label="routine") for document in mine] + few("urgent", 3)
         for name, mine in binary.documents.items()
     }
     plan = replace(binary.plan, labels=labels, min_documents=8, held_out=0.0)

@@ -80,8 +80,8 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
         "zero": np.full(features, 60),
     }[guess]
     reference = Reference.of(plan, tuple(halves.tolist()))
-    for one in peers:
-        reference.move(one)
+    for peer in peers:
+        reference.move(peer)
     published = rounded_up(int(union.weight))
     kept = peers[1:] if left and peers[0].weight < 0.8 * union.weight else peers
     result = reference.ends(
@@ -98,8 +98,8 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
     phi = np.linalg.solve(matrix, products)
     theta = phi.copy()
     theta[-1] = (result.times * UNIT * phi[-1] - reference.mean @ phi[:-1]) / bias
-    for one in kept:
-        one.move(-np.append(reference.mean, bias - UNIT))
+    for item in kept:
+        item.move(-np.append(reference.mean, bias - UNIT))
     origin = joined(kept)
     plain = np.linalg.solve(origin.second + np.diag(penalties), origin.products)
     np.testing.assert_allclose(theta, plain, rtol=0, atol=1e-7 * (1 + np.abs(plain).max()))

@@ -246,7 +246,7 @@ def test_on_shares_the_evaluator_never_deals_for_it_holds_half_of_the_model(bina
     case.outcome.classify("north", case.documents["north"][:3])
     case.outcome.classify("valley", case.documents["valley"][:3])
     assert not case.outcome.views["evaluator"].of(DealRequest)
-    assert [one.asker for one in case.outcome.views["dealer"].of(DealRequest)] == ["valley"]
+    assert [message.asker for message in case.outcome.views["dealer"].of(DealRequest)] == ["valley"]
 
 
 def test_a_dealer_refuses_to_deal_for_its_own_house(binary: Case) -> None:
@@ -354,8 +354,8 @@ def held(value: Any, seen: set[int] | None = None) -> Iterable[Any]:
     seen.add(id(value))
     yield value
     if is_dataclass(value) and not isinstance(value, type):
-        for one in fields(value):
-            yield from held(getattr(value, one.name), seen)
+        for field in fields(value):
+            yield from held(getattr(value, field.name), seen)
     elif isinstance(value, dict):
         for one in value.values():
             yield from held(one, seen)
@@ -371,7 +371,7 @@ def test_coordinator_evaluator_and_dealer_keep_no_share_and_no_mask(binary: Case
         outcome.trained,
         *(outcome.parties[name] for name in ("coordinator", "evaluator", "dealer")),
     ]
-    parts = [part for one in kept for part in held(one)]
+    parts = [part for item in kept for part in held(item)]
     assert len(parts) > 20
     assert not [part for part in parts if isinstance(part, np.ndarray)]
     # An identity, a box key, and hashes of what was used: nothing longer is left.
@@ -504,7 +504,7 @@ def curious(case: Case, *sent: Any) -> Any:
 def undealt(binary: Case) -> Case:
     labels = Labels(DIAGNOSES[:3])
     documents = {
-        name: [one for one in mine if one.label in labels.names]
+        name: [document for document in mine if document.label in labels.names]
         for name, mine in notes(500, label="diagnosis").items()
     }
     plan = replace(

@@ -17,7 +17,7 @@ from sottovoce.text.labels import Labels
 def test_no_batch_is_larger_than_the_largest(
     words: int, halves: int, fraction: int, bound: int, key_bits: int, classes: int
 ) -> None:
-    plan = StudyPlan("x", Labels(tuple(f"c{one}" for one in range(classes))), key_bits=key_bits)
+    plan = StudyPlan("x", Labels(tuple(f"c{index}" for index in range(classes))), key_bits=key_bits)
     try:
         batch = ScorePlan.fit(plan, (halves,) * words, Scale(fraction, bound)).batch
     except SottovoceError:

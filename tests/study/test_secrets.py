@@ -44,14 +44,16 @@ def test_the_key_of_the_dictionary_is_drawn_anew_and_sealed(runs: list[StudyOutc
     for run, (key,) in zip(runs, keys, strict=True):
         assert run.models[first].key.secret == key
         assert run.views["coordinator"].of(DictionaryKeyBox) == []
-        boxes = [one.box for view in run.views.values() for one in view.of(DictionaryKeyBox)]
+        boxes = [
+            message.box for view in run.views.values() for message in view.of(DictionaryKeyBox)
+        ]
         assert len(boxes) == 2
         # Nobody but the two at its ends finds the key in what was sent.
         assert not any(key in box for box in boxes)
 
 
 def test_seeds_of_shares_are_drawn_anew_by_every_peer(runs: list[StudyOutcome]) -> None:
-    seeds = [one.seed for run in runs for one in run.views["evaluator"].of(ShareSeed)]
+    seeds = [message.seed for run in runs for message in run.views["evaluator"].of(ShareSeed)]
     assert len(seeds) == len(set(seeds)) == 6
     assert all(len(set(seed)) > 8 for seed in seeds)
 
@@ -76,7 +78,10 @@ def test_a_released_model_is_noise_to_the_coordinator_and_to_the_evaluator(
     """Each of them has one share; the peers alone have both."""
     case: Case = request.getfixturevalue(engine).changed(features=12, release="peers")
     outcome, ring = case.outcome, case.outcome.trained.scores.ring
-    shares = {one.sender: one.message.words.array() for one in received(outcome, ReleasedShare)}
+    shares = {
+        message.sender: message.message.words.array()
+        for message in received(outcome, ReleasedShare)
+    }
     assert set(shares) == {"coordinator", "evaluator"}
     model = outcome.models["north"]
     assert model.released is not None
@@ -89,7 +94,9 @@ def test_a_released_model_is_noise_to_the_coordinator_and_to_the_evaluator(
 
 
 def received(outcome: StudyOutcome, kind: type) -> list[Any]:
-    return [one for one in outcome.views["north"].received if isinstance(one.message, kind)]
+    return [
+        message for message in outcome.views["north"].received if isinstance(message.message, kind)
+    ]
 
 
 def test_the_model_that_the_coordinator_opens_is_covered(encrypted: Case) -> None:

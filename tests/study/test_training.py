@@ -112,8 +112,10 @@ def test_balanced_classes_are_weighted_by_published_totals(binary: Case) -> None
 def test_labels_that_overlap_have_a_verdict_each(binary: Case) -> None:
     documents = {
         name: [
-            Document(one.text, tuple(w for w in ("pain", "fever") if w in one.text.lower()))
-            for one in mine
+            Document(
+                document.text, tuple(w for w in ("pain", "fever") if w in document.text.lower())
+            )
+            for document in mine
         ]
         for name, mine in binary.documents.items()
     }
@@ -171,7 +173,7 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     assert equal(case.outcome.classify("valley", test).classes, plain) >= 0.999
     used = {one.text for one in back}
     assert len(back) >= 20
-    assert not used & {one.text for one in test}
+    assert not used & {document.text for document in test}
 
 
 def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: Case) -> None:
@@ -208,7 +210,7 @@ def test_verdicts_without_a_dealer_equal_the_plain_label(binary: Case) -> None:
 
 def test_winners_without_a_dealer_equal_the_plain_winner(eight: Case) -> None:
     documents = {
-        name: [one for one in mine if one.label in DIAGNOSES[:4]]
+        name: [document for document in mine if document.label in DIAGNOSES[:4]]
         for name, mine in eight.documents.items()
     }
     plan = replace(eight.plan, labels=Labels(DIAGNOSES[:4]), verdict="dgk", features=24)

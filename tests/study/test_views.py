@@ -186,21 +186,21 @@ def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) ->
     view = case.outcome.views["coordinator"]
     words = [
         decrypted
-        for one in view.of(MaskedScores)
+        for message in view.of(MaskedScores)
         for decrypted in slots_of(
-            decrypt_residues(toy_key, one.scores), scores.slots, scores.ring
+            decrypt_residues(toy_key, message.scores), scores.slots, scores.ring
         ).tolist()
     ]
     assert_looks_uniform(words, 1 << scores.ring.bits)
     asked = view.of(DigitTests)
     zeros, together = 0, 0
-    for one in asked:
+    for question in asked:
         # Every number of a ciphertext has a prime of its own; the first ones are the smallest.
         plan = CarryPlan(scores.ring.bits - 1, 1, Masking(case.plan.kappa))
-        while plan.scale != one.tests.scale:
+        while plan.scale != question.tests.scale:
             plan = CarryPlan(plan.bits, plan.count + 1, plan.masking)
         slots = plan.slots(toy_key.public.plaintext_bits)
-        result = slices(decrypt_residues(toy_key, one.tests), slots, plan.tests)
+        result = slices(decrypt_residues(toy_key, question.tests), slots, plan.tests)
         zeros += sum(any(value % prime == 0 for value in result) for prime in plan.primes)
         together += plan.count
     assert together >= 64
@@ -260,9 +260,9 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     assert np.array_equal(pooled, sums[0] + sums[1] + sums[2])
 
     seeds = {
-        one.sender: one.message.seed
-        for one in outcome.views["evaluator"].received
-        if isinstance(one.message, ShareSeed)
+        message.sender: message.message.seed
+        for message in outcome.views["evaluator"].received
+        if isinstance(message.message, ShareSeed)
     }
     masked = {
         one.sender: one.message.parts[0].array()

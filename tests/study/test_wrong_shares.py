@@ -45,7 +45,10 @@ IN_EVALUATIONS = (MaskedScore, MaskedProduct, BitCheck, FlippedBit, TallyShare, 
 
 def documents(sites: int) -> dict[str, list[Any]]:
     result = notes(120 * sites, sites=sites, label="diagnosis")
-    return {name: [one for one in mine if one.label in GROUPS] for name, mine in result.items()}
+    return {
+        name: [document for document in mine if document.label in GROUPS]
+        for name, mine in result.items()
+    }
 
 
 def trained(sites: int, meddler: Meddler | None = None, *, verdict: str = "auto") -> StudyOutcome:

@@ -128,8 +128,8 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
         for to in "xy":
             results = [one for _, one in await mailbox.letters(to)]
             for sender in "ab":
-                mine = [one for one in results if one.sender == sender]
-                assert [one.body for one in mine] == kept.get((sender, to), [])
+                mine = [result for result in results if result.sender == sender]
+                assert [letter.body for letter in mine] == kept.get((sender, to), [])
                 assert [one.number for one in mine] == list(range(len(mine)))
 
     run(tmp_path_factory.mktemp("mail") / "mail.db", story)

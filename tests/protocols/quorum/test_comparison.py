@@ -79,7 +79,11 @@ def test_the_low_bits_of_what_is_opened_are_uniform() -> None:
     quorum, comparison = quorum_of(3, 1), SharedComparison(16, 60, Base(5))
     outcome = compared(quorum, comparison, [5] * 400)
     shape = comparison.opening(quorum, (400,)).planes_shape
-    opened = [one for one in outcome.views["site1"].of(OpenedValues) if one.values.shape == shape]
+    opened = [
+        message
+        for message in outcome.views["site1"].of(OpenedValues)
+        if message.values.shape == shape
+    ]
     low = [int(value) % 2**16 for value in comparison.base.integers(opened[0].values.planes())]
     assert_looks_uniform(low, 2**16)
 

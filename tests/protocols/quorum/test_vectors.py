@@ -107,9 +107,9 @@ def test_the_conversation_is_repeated_by_all_and_by_each_alone() -> None:
 
 def test_wrong_packets_are_refused_as_they_were() -> None:
     bad = VECTORS["conversation"]["bad"]
-    for one in bad:
-        result = refusal(MADE.programs, packets(), one["packet"], one["change"])
-        assert (result and asdict(result)) == one["refusal"], one
+    for wrong in bad:
+        result = refusal(MADE.programs, packets(), wrong["packet"], wrong["change"])
+        assert (result and asdict(result)) == wrong["refusal"], wrong
     unseen = [one for one in bad if one["refusal"] is None]
     # A flipped bit of a seed or of a share among no more than 2t + 1 gives other numbers.
     assert {one["change"] for one in unseen} <= {"the last bit flipped"}

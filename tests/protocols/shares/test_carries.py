@@ -149,7 +149,7 @@ def test_the_key_holder_sees_a_fair_coin_and_noise(value: int) -> None:
     places = Counter(zeros)
     assert len(places) == plan.tests
     assert max(places.values()) < 3 * len(zeros) / plan.tests
-    remainders = Counter(one % 11 for one in seen if one % 11)
+    remainders = Counter(number % 11 for number in seen if number % 11)
     assert len(remainders) == 10
     assert_looks_uniform([one % 2**plan.drown_bits for one in seen], 2**plan.drown_bits)
     assert 0.4 < outcome.results["coordinator"].mean() < 0.6
@@ -188,16 +188,16 @@ def test_a_key_holder_that_sends_no_digits_reads_a_bit_of_every_share() -> None:
 def test_the_asker_receives_ciphertexts_alone() -> None:
     ring = Ring(36)
     outcome = compare(*shared([1, -1], ring), ring)
-    assert [type(one.message) for one in outcome.views["alice"].received] == [ShareDigits]
+    assert [type(message.message) for message in outcome.views["alice"].received] == [ShareDigits]
 
 
 def test_any_two_numbers_look_the_same_from_outside() -> None:
     ring = Ring(36)
     one, other = (
         [
-            (one.sender, type(one.message), one.size)
+            (message.sender, type(message.message), message.size)
             for name in ("coordinator", "alice")
-            for one in compare(*shared([value] * 3, ring), ring).views[name].received
+            for message in compare(*shared([value] * 3, ring), ring).views[name].received
         ]
         for value in (0, -(2**33))
     )

@@ -260,7 +260,7 @@ def test_counts_are_noise_to_both() -> None:
     scores, groups = evaluated(6, 2)
     outcome = count(np.full_like(scores, 9), list(range(-30, 2)), groups)
     assert_looks_uniform(outcome.results["coordinator"].ravel(), 2**COUNTS.bits)
-    assert {type(one.message).__name__ for one in outcome.views["alice"].received} == {
+    assert {type(message.message).__name__ for message in outcome.views["alice"].received} == {
         "ShareDigits",
         "TallyBits",
     }

@@ -135,13 +135,13 @@ def test_the_key_holder_sees_noise_that_the_moments_do_not_move() -> None:
     slots = PLAN.slots(KEY.public.plaintext_bits)
     for one, other in zip(*seen, strict=True):
         assert abs(one - other).bit_length() + 30 < slots.width
-    spread = [one.bit_length() for one in seen[0]]
+    spread = [number.bit_length() for number in seen[0]]
     assert np.mean(spread) > slots.width - 5
 
 
 def test_the_evaluator_is_sent_ciphertexts_and_one_bit() -> None:
     outcome = run(*moments())
-    came = [one.message for one in outcome.views[EVALUATOR].received]
+    came = [message.message for message in outcome.views[EVALUATOR].received]
     kinds = [type(one).__name__ for one in came]
     assert kinds == ["MomentSizes", "NumberBits", "Zeros", "NumberBits", "Verdicts"]
     assert len(came[-1].flipped) == 1
