@@ -70,6 +70,18 @@ def test_services_are_hardened_and_not_root() -> None:
             assert line in text.splitlines(), (name, line)
 
 
+def test_units_need_no_program_that_a_minimal_system_lacks() -> None:
+    """Debian without recommendations has no /bin/kill, and nobody makes the folder of backups."""
+    texts = [unit.read_text(encoding="utf-8") for unit in UNITS]
+    programs = {
+        name for text in texts for name in re.findall(r"^Exec\w+=(\S+)", text, re.MULTILINE)
+    }
+    assert programs <= {"/bin/sh", "/bin/systemctl", "/usr/bin/env", "/usr/bin/install"}
+    backup = (DEPLOY / "systemd" / "sottovoce-backup.service").read_text(encoding="utf-8")
+    (folder,) = re.findall(r"sottovoce backup (\S+)/", backup)
+    assert backup.index(f"install --directory --mode=700 {folder}\n") < backup.index("ExecStart=")
+
+
 def test_the_container_runs_as_somebody_who_is_not_root() -> None:
     lines = (DEPLOY / "Containerfile").read_text(encoding="utf-8").splitlines()
     instructions = [line.split()[0] for line in lines if re.match(r"[A-Z]+ ", line)]
