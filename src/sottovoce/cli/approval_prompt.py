@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.cli.watching import Watch
-    from sottovoce.node.approval import Gate, Request
+    from sottovoce.node.approval import Gate, Question
 
 
 class PersonGate:
@@ -20,10 +20,12 @@ class PersonGate:
         """The progress bars of `watch` are hidden while it asks."""
         self._watch = watch
 
-    def ask(self, request: "Request") -> bool:
+    def ask(self, question: "Question") -> bool:
         """The person's answer; anything but yes refuses, and the site leaves the study."""
         from sottovoce.cli.consent import asked
 
+        question.check_wanted()
+        request = question.request
         self._watch.paused()
         screen.say(
             f"\n{request.stage}: {request.kind} to {request.recipient}, "

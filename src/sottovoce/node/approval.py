@@ -7,6 +7,7 @@ none of them again.
 
 import subprocess
 import threading
+from concurrent.futures import CancelledError
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -37,64 +38,80 @@ class Request:
     assuming: str
 
 
+@dataclass
+class Question:
+    """One letter that waits for its approval, until nobody waits for the answer any longer."""
+
+    request: Request
+    _given_up: bool = field(default=False, init=False, repr=False)
+    _program: "subprocess.Popen[bytes] | None" = field(default=None, init=False, repr=False)
+    # Either `give_up` knows the program, or the program is not started any more.
+    _starting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def start(self, command: Path) -> "subprocess.Popen[bytes]":
+        """Run the program that answers, unless nobody waits for it any longer."""
+        with self._starting:
+            self.check_wanted()
+            self._program = subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
+                [command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            )
+            return self._program
+
+    def check_wanted(self) -> None:
+        """Raise if nobody waits for the answer any longer."""
+        if self._given_up:
+            raise CancelledError
+
+    def give_up(self) -> None:
+        """End the program that answers, also one that is about to start."""
+        with self._starting:
+            self._given_up = True
+            if self._program is not None:
+                self._program.kill()
+
+
 class Gate(Protocol):
     """Decides about one letter after the other, in its own time."""
 
-    def ask(self, request: Request) -> bool:
+    def ask(self, question: Question) -> bool:
         """Whether the letter may leave."""
 
 
 class OpenGate:
     """Approves every letter: the consent to the study card covers them all."""
 
-    def ask(self, request: Request) -> bool:
+    def ask(self, question: Question) -> bool:
         """Yes."""
-        del request
+        del question
         return True
 
 
-@dataclass
+@dataclass(frozen=True)
 class ScriptGate:
     """Asks a program of the site: JSON on its input; exit code 0 approves, 1 refuses."""
 
     command: Path
     seconds: float = SCRIPT_SECONDS
-    _running: set["subprocess.Popen[bytes]"] = field(default_factory=set, init=False, repr=False)
-    # A program that runs already must be known to `give_up`.
-    _starting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def ask(self, request: Request) -> bool:
+    def ask(self, question: Question) -> bool:
         """The program's answer; any other exit code is an error, and nothing is sent."""
         try:
-            with self._started() as running:
+            with question.start(self.command) as running:
                 try:
-                    running.communicate(msgspec.json.encode(asdict(request)), timeout=self.seconds)
+                    content = msgspec.json.encode(asdict(question.request))
+                    running.communicate(content, timeout=self.seconds)
                 finally:
                     running.kill()
-                    self._running.discard(running)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = getattr(error, "strerror", None) or f"no answer in {self.seconds:g} s"
             raise InputError(f"approval by {self.command}: {reason.lower()}") from None
         if running.returncode not in {_ALLOW, _REFUSE}:
+            question.check_wanted()
             raise InputError(
                 f"approval by {self.command}: expected exit code {_ALLOW} (approved) or {_REFUSE} "
                 f"(refuse), found {running.returncode}"
             )
         return running.returncode == _ALLOW
-
-    def _started(self) -> "subprocess.Popen[bytes]":
-        with self._starting:
-            running = subprocess.Popen(  # noqa: S603 - the site's own command, without a shell
-                [self.command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-            )
-            self._running.add(running)
-            return running
-
-    def give_up(self) -> None:
-        """End the program, because nobody waits for its answer any longer."""
-        with self._starting:
-            for running in tuple(self._running):
-                running.kill()
 
 
 class Gatekeeper:
@@ -111,28 +128,29 @@ class Gatekeeper:
         """Whether anybody is asked."""
         return not isinstance(self._gate, OpenGate)
 
-    def give_up(self) -> None:
-        """End a waiting question; a person's prompt stays open."""
-        if isinstance(self._gate, ScriptGate):
-            self._gate.give_up()
+    def question(self, outgoing: Outgoing, *, stage: str) -> Question:
+        """What the gate is asked about a letter."""
+        return Question(_request(self._entry(outgoing, stage)))
 
-    def lets_go(self, outgoing: Outgoing, *, stage: str) -> bool:
+    def lets_go(self, outgoing: Outgoing, *, stage: str, question: Question) -> bool:
         """Whether this letter may leave; a refusal is final and is written down."""
-        letter = outgoing.letter
-        entry = Entry.of_letter(
-            LineKind.APPROVAL, letter, study=self._study, stage=stage, kind=outgoing.kind
-        )
+        entry = self._entry(outgoing, stage)
         if self._ledger.has_left:
             return False
         if self._ledger.has(entry):
             return True
-        if self._gate.ask(_request(entry)):
+        if self._gate.ask(question):
             if self.asks:
                 self._ledger.append(entry)
             return True
         note = f"{entry.kind} to {entry.party} was refused, and was not sent"
         self._ledger.append(Entry(self._study, LineKind.WITHDRAWAL, stage=stage, note=note))
         return False
+
+    def _entry(self, outgoing: Outgoing, stage: str) -> Entry:
+        return Entry.of_letter(
+            LineKind.APPROVAL, outgoing.letter, study=self._study, stage=stage, kind=outgoing.kind
+        )
 
 
 def _request(entry: Entry) -> Request:

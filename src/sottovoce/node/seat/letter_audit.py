@@ -23,10 +23,13 @@ class LetterAudit:
 
     async def leaving(self, outgoing: Outgoing, stage: str) -> None:
         """Ask the gate about a letter, or raise; a person may take their time."""
+        question = self._gatekeeper.question(outgoing, stage=stage)
         try:
-            lets_go = await asyncio.to_thread(self._gatekeeper.lets_go, outgoing, stage=stage)
+            lets_go = await asyncio.to_thread(
+                self._gatekeeper.lets_go, outgoing, stage=stage, question=question
+            )
         except asyncio.CancelledError:
-            self._gatekeeper.give_up()
+            question.give_up()
             raise
         if not lets_go:
             raise _refused(outgoing)
