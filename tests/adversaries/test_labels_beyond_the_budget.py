@@ -7,12 +7,13 @@ import pytest
 
 from harness.studies import BINARY, Case, notes
 from sottovoce.course.trained_study import StudyOutcome
-from sottovoce.errors import MisuseError
+from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import ROWS_A_DOCUMENT, default_budget
 from sottovoce.study.queries.budget import QueryBook, QueryRequest
+from sottovoce.study.queries.label_count import LabelCount
 from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
@@ -73,6 +74,31 @@ def test_who_was_told_labels_for_penalties_is_told_fewer_afterwards(case: Case) 
     assert 0 < left < 120
     with pytest.raises(MisuseError, match=f"is spent: asked for .*, {left} are left"):
         outcome.classify("north", [*case.documents["north"], *case.documents["valley"]][: left + 1])
+
+
+@pytest.mark.parametrize("engine", ["shares", "quorum"])
+def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_others(
+    case: Case, engine: str
+) -> None:
+    seats = {"with_dealer": False, "with_evaluator": False} if engine == "quorum" else {}
+    case = Case(case.documents, replace(case.plan, engine=engine), case.key, seats)
+    outcome, rows = case.run(), case.documents["north"][:96]
+    for _ in range(2):
+        outcome.classify("north", rows)
+        told(outcome, "north", spent=0)
+    with pytest.raises(ViolationError, match="the coordinator let it ask for more") as caught:
+        outcome.classify("north", rows)
+    assert caught.value.party == "coordinator"
+    # Nobody else pays for it.
+    assert len(outcome.classify("valley", rows).classes) == len(rows)
+
+
+def test_a_query_that_is_run_again_after_a_crash_counts_once() -> None:
+    count = LabelCount()
+    for number in (0, 0, 1, 1):
+        count.add(("north", 1, number), 100, budget=100, coordinator="coordinator")
+    with pytest.raises(ViolationError, match="expected at most 200 rows in all"):
+        count.add(("north", 1, 2), 1, budget=100, coordinator="coordinator")
 
 
 def test_what_is_given_back_is_what_was_counted() -> None:

@@ -60,7 +60,7 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seat import SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
-from sottovoce.errors import AbsenceError, SottovoceError, StoppedError
+from sottovoce.errors import AbsenceError, SottovoceError, StoppedError, ViolationError
 from sottovoce.protocols.messages import Message
 from sottovoce.study.choices import Engine, Verdict
 from sottovoce.study.plan import StudyPlan
@@ -563,6 +563,17 @@ def test_a_helper_refuses_an_evaluation_that_was_held_and_its_people_hear_of_it(
     assert isinstance(news, Refused)
     assert note.reason == news.reason
     assert not evaluator.state.conversations
+
+
+def test_the_people_of_a_helper_hear_of_a_query_that_broke_the_rules(evaluator: Told) -> None:
+    evaluator.hears(COORDINATOR, OpenedQuery("north", 0, ("evaluator",)))
+    broken = Failure.of(ViolationError("no rows"))
+    actions = evaluator(ConversationEnded(FIRST, broken))
+    (note,) = [action for action in actions if isinstance(action, NoteRefusal)]
+    (news,) = [action.news for action in actions if isinstance(action, Emit)]
+    assert isinstance(news, Refused)
+    assert note.reason == news.reason
+    assert (news.party, "query 0 of north was broken off" in news.reason) == ("north", True)
 
 
 def test_a_helper_ends_when_the_study_is_closed(evaluator: Told) -> None:

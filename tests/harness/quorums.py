@@ -48,9 +48,11 @@ def talk(
 ) -> Outcome:
     """Members and the opener, who opens what it is told to."""
 
-    def opener(party: Opener) -> Party[None]:
+    def opener(party: Opener) -> Party[Planes | None]:
+        value = None
         for opening in openings:
-            yield from party.open(opening)
+            value = yield from party.open(opening)
+        return value
 
     entropy = SeededEntropy(seed)
     programs = QuorumPrograms(member, opener)

@@ -47,7 +47,7 @@ def seat_of(journal: Journal, this: Round, peers: tuple[str, ...]) -> DurableSea
     return DurableSeat.begin(journal, sitting, opening(sums, this, peers))
 
 
-def ask(seat: DurableSeat[str], number: int = 0) -> None:
+def ask(seat: DurableSeat[Any], number: int = 0) -> None:
     session = seat._sitting.session
     body = Codec().encode(Noise(b"open"))
     seat.deliver(Letter(session, "coordinator", "alice", number, body))
@@ -94,6 +94,22 @@ def test_what_did_not_reach_the_disk_was_neither_opened_nor_sent(
         ask(seat_of(journal, this, FOUR))
         assert len(OpenedSumsBook.read(journal)) == 1
         assert len(list(journal.pending())) == 1
+
+
+def test_how_many_rows_a_helper_worked_on_outlives_its_process(tmp_path: Path) -> None:
+    query, path = ("north", 1, 7), tmp_path / "journal.db"
+    with Journal(path, key=KEY) as journal:
+        sums = OpenedSumsBook.read(journal)
+
+        def helping(entropy: Entropy) -> Party[None]:
+            yield from receive("coordinator", Noise)
+            sums.labels.add(query, 32, budget=32, coordinator="coordinator")
+            yield Send("coordinator", Noise(entropy.read(8)))
+
+        sitting = SeatSession("alice", b"query", ("coordinator",), Plain(), sums=sums)
+        ask(DurableSeat.begin(journal, sitting, helping))
+    with Journal(path, key=KEY) as journal:
+        assert OpenedSumsBook.read(journal).labels.rows == {query: 32}
 
 
 def test_an_older_attempt_opens_nothing_that_a_later_one_opened(tmp_path: Path) -> None:

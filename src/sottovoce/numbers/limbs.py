@@ -34,6 +34,16 @@ def drawn_below(entropy: Entropy, bits: int, shape: tuple[int, ...]) -> Limbs:
     return limbs
 
 
+def drawn_under(entropy: Entropy, bound: int, shape: tuple[int, ...]) -> Limbs:
+    """Uniform integers below a bound that is no power of two; what is above it is drawn again."""
+    limbs = drawn_below(entropy, bound.bit_length(), (math.prod(shape),))
+    above = ~below(limbs, bound)
+    while above.any():
+        limbs[:, above] = drawn_below(entropy, bound.bit_length(), (int(above.sum()),))
+        above = ~below(limbs, bound)
+    return limbs.reshape(-1, *shape)
+
+
 def shifted_right(limbs: Limbs, bits: int) -> Limbs:
     """⌊z / 2^bits⌋."""
     skip, rest = divmod(bits, LIMB_BITS)

@@ -1,15 +1,16 @@
-"""A seat's record of opened sums: which sums it opened, over which peers.
+"""A seat's record of what it opened: which sums, over which peers, and labels of how many rows.
 
 The record of a sum goes to disk in one transaction with the step that agrees to open it, before
 anything of it is sent. It outlives the sessions, so a seat always knows over which peers it opened
-a sum.
+a sum. So it is with the rows of every query that it helped with.
 """
 
 from sottovoce.protocols.blind_sum import OpenedSum, RoundBook
 from sottovoce.storage.journal import Journal
+from sottovoce.study.queries.label_count import LabelCount
 from sottovoce.wire import Codec, Value
 
-_NOTE = "sums/opened"
+_NOTE, _LABELS = "sums/opened", "labels/helped"
 
 
 class SumRecord(Value, frozen=True):
@@ -28,12 +29,32 @@ class SumRecords(Value, frozen=True):
     sums: tuple[SumRecord, ...] = ()
 
 
-class OpenedSumsBook:
-    """The opened sums of one seat, shared by all its programs."""
+class QueryRows(Value, frozen=True):
+    """One query: who asked, in which attempt, its number, and how many rows."""
 
-    def __init__(self, records: SumRecords | None = None) -> None:
+    asker: str
+    attempt: int
+    number: int
+    rows: int
+
+
+class HelpedQueries(Value, frozen=True):
+    """All queries that a seat helped with, as its journal keeps them."""
+
+    queries: tuple[QueryRows, ...] = ()
+
+
+class OpenedSumsBook:
+    """The opened sums of one seat and its count of labels, shared by all its programs."""
+
+    def __init__(
+        self, records: SumRecords | None = None, helped: HelpedQueries | None = None
+    ) -> None:
         """Continue from these records."""
-        known = records or SumRecords()
+        known, queries = records or SumRecords(), (helped or HelpedQueries()).queries
+        self.labels = LabelCount(
+            {(query.asker, query.attempt, query.number): query.rows for query in queries}
+        )
         self.book = RoundBook.written(
             {
                 (record.study, record.name): OpenedSum(record.attempt, record.peers, record.series)
@@ -44,11 +65,14 @@ class OpenedSumsBook:
     @classmethod
     def read(cls, journal: Journal) -> "OpenedSumsBook":
         """Read the opened sums from a seat's journal."""
-        data = journal.note(_NOTE)
-        return cls() if data is None else cls(Codec().decode(data, SumRecords))
+        sums, queries = journal.note(_NOTE), journal.note(_LABELS)
+        return cls(
+            None if sums is None else Codec().decode(sums, SumRecords),
+            None if queries is None else Codec().decode(queries, HelpedQueries),
+        )
 
     def __len__(self) -> int:
-        return len(self.book.spent)
+        return len(self.book.spent) + len(self.labels.rows)
 
     def notes(self) -> dict[str, bytes]:
         """As the journal keeps it."""
@@ -56,4 +80,8 @@ class OpenedSumsBook:
             SumRecord(study, name, record.series, record.attempt, record.peers)
             for (study, name), record in self.book.spent.items()
         )
-        return {_NOTE: Codec().encode(SumRecords(tuple(records)))}
+        helped = (QueryRows(*query, rows) for query, rows in self.labels.rows.items())
+        return {
+            _NOTE: Codec().encode(SumRecords(tuple(records))),
+            _LABELS: Codec().encode(HelpedQueries(tuple(helped))),
+        }

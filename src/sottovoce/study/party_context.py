@@ -10,6 +10,7 @@ from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.policy import Policy
+from sottovoce.study.queries.label_count import LabelCount
 from sottovoce.study.study import Study
 
 # Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
@@ -33,6 +34,7 @@ class PartyContext:
     attempt: Attempt
     book: RoundBook = field(default_factory=RoundBook, repr=False)
     ledger: Ledger = field(default_factory=Ledger, repr=False)
+    labels: LabelCount = field(default_factory=LabelCount, repr=False)
     shown: bytes = field(default=b"", repr=False)
     policy: Policy | None = None
 
@@ -50,6 +52,15 @@ class PartyContext:
     def drawing(self, purpose: str, *inputs: bytes) -> "PartyContext":
         """The same party, whose entropy depends on what it will hide from here on."""
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
+
+    def count_labels(self, asker: str, *, number: int, rows: int) -> None:
+        """Count a query that this party helps with, or refuse it: it is too many."""
+        self.labels.add(
+            (asker, self.attempt.number, number),
+            rows,
+            budget=self.study.plan.budget,
+            coordinator=self.study.roster.coordinator,
+        )
 
     def having(self, shown: bytes) -> "PartyContext":
         """The same party after it was shown that for which this digest stands."""

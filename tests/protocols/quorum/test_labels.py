@@ -1,6 +1,7 @@
 """Labels of shared rows on a shared model: those of the scores, and seen by the asker alone."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -15,17 +16,17 @@ from harness.noise import assert_looks_uniform
 from harness.quorums import OPENER, here, quorum_of, shared, talk
 from sottovoce import wire
 from sottovoce.errors import BoundError, InputError, SottovoceError, ViolationError
-from sottovoce.numbers.residues import PRIMES
-from sottovoce.protocols.conversation import Party, receive
+from sottovoce.numbers.residues import PRIMES, Planes
+from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum import bit_check, labels
-from sottovoce.protocols.quorum.bit_check import check_bits, check_openings
+from sottovoce.protocols.quorum.bit_check import CheckedShare, check_bits, check_openings
 from sottovoce.protocols.quorum.bits import FlippedBit
-from sottovoce.protocols.quorum.comparison import BIT_BASE, MaskedScore
+from sottovoce.protocols.quorum.comparison import BIT_BASE, MaskedScore, SharedComparison
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import OpenedValues, Opener, OpeningShare
+from sottovoce.protocols.quorum.opening import OpenedValues, Opener, Opening, OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
 from sottovoce.protocols.quorum.rows import RowShares, share_rows
 from sottovoce.protocols.quorum.sharing import put_together
@@ -63,7 +64,9 @@ class Query:
             return (scores >= 0).astype(int).tolist()
         return [[int(label)] for label in scores.argmax(axis=1)]
 
-    def run(self, meddler: Meddler | None = None) -> Outcome:
+    def run(
+        self, meddler: Meddler | None = None, opening: Callable[[Opener], Party[Any]] | None = None
+    ) -> Outcome:
         plan, context = self.plan, here(self.quorum)
         assert self.offsets is not None
         offsets = self.offsets
@@ -86,7 +89,7 @@ class Query:
             if not self.margin:
                 yield from labels.open_labels(party, plan)
 
-        programs = QuorumPrograms(member, opener)
+        programs = QuorumPrograms(member, opening or opener)
         return run(
             programs,
             self.quorum,
@@ -281,8 +284,103 @@ def test_a_number_that_is_no_bit_opens_as_a_random_one(
     found = []
     for seed in range(3):
         outcome = talk(quorum, member, check_openings(quorum, bits.shape), seed=seed)
-        found += outcome.views["site1"].of(OpenedValues)[-1].values.planes().ravel().tolist()
+        found += outcome.results[OPENER].ravel().tolist()
     assert len(set(found)) == 6
     shares |= shared(quorum, bits % 2, BIT_BASE)
     outcome = talk(quorum, member, check_openings(quorum, bits.shape))
-    assert not outcome.views["site1"].of(OpenedValues)[-1].values.planes().any()
+    assert not outcome.results[OPENER].any()
+
+
+# A coordinator that deviates, with the asker or alone.
+
+
+def tells(openings: Iterable[Opening], lie: Callable[[int, Planes], Planes]) -> Any:
+    """An opener that tells the members what it likes, and refuses nothing."""
+    seen: list[type[OpeningShare]] = []
+
+    def program(party: Opener) -> Party[list[type[OpeningShare]]]:
+        for place, opening in enumerate(openings):
+            value = yield from party.take(replace(opening, limit=None))
+            seen.append(opening.kind)
+            if opening.told:
+                for name in party.present:
+                    yield Send(name, OpenedValues(wire.Residues.of(lie(place, value))))
+        return seen
+
+    program.seen = seen  # type: ignore[attr-defined]
+    return program
+
+
+def test_a_coordinator_cannot_tell_the_members_that_larger_rows_are_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labels, "take_labels", whatever_comes)
+    mine = larger(1)
+    openings = list(mine.plan.openings())
+    check = [opening.kind for opening in openings].index(bit_check.BitCheck)
+    says_zero = tells(openings, lambda place, value: value * (place != check))
+    with pytest.raises(ViolationError, match="expected signs of scores, found a larger number"):
+        mine.run(opening=says_zero)
+
+
+def test_a_member_cannot_choose_its_share_of_the_check_after_those_of_others() -> None:
+    def edit(message: Message) -> Message:
+        assert isinstance(message, CheckedShare)
+        return msgspec.structs.replace(message, share=wire.Residues.of(np.ones((1, 2), np.uint32)))
+
+    def when(packet: Packet) -> bool:
+        return packet.sender == "site3" and is_kind(packet, CheckedShare)
+
+    with pytest.raises(ViolationError, match="the share that was promised, found") as caught:
+        query(3, 1).run(rewriting(when, CheckedShare, edit))
+    assert caught.value.party == "site3"
+
+
+def read_through_masks(quorum: Quorum) -> int:
+    """Of how many of 100 weights the opener reads ten bits, if the asker's rows are so large."""
+    rng = np.random.default_rng(3)
+    weights = rng.integers(0, 2**10, (100, 1))
+    modulus = LabelPlan(1, 1, 1, 24, 60, quorum).base.modulus
+    rows = np.eye(100, dtype=object) * (modulus >> 10)
+    mine, read = Query(quorum, rows, weights), []
+    openings = list(mine.plan.openings())
+    score = [opening.kind for opening in openings].index(MaskedScore)
+
+    def look(place: int, value: Planes) -> Planes:
+        if place == score and not read:
+            read.extend(mine.plan.base.integers(value).ravel().tolist())
+        return value
+
+    with pytest.raises(ViolationError, match="found a larger number"):
+        mine.run(opening=tells(openings, look))
+    guesses = [number * 2**10 // modulus for number in read]
+    return sum(guess == weight for guess, (weight,) in zip(guesses, weights, strict=True))
+
+
+@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (5, 2)])
+def test_a_coordinator_reads_no_score_through_the_mask_of_a_larger_row(
+    members: int, threshold: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quorum = quorum_of(members, threshold)
+    assert read_through_masks(quorum) < 5
+    fitted = SharedComparison.fitted
+
+    def small_masks(*numbers: Any) -> SharedComparison:
+        return replace(fitted(*numbers), highest=0)
+
+    monkeypatch.setattr(SharedComparison, "fitted", small_masks)
+    assert read_through_masks(quorum) > 90
+
+
+def test_a_coordinator_that_spoils_a_coin_sees_no_bit_under_it() -> None:
+    mine = query(3, 1, scores=3)
+    openings = list(mine.plan.openings())
+    coin = [opening.kind for opening in openings].index(FlippedBit) - 3
+
+    def spoil(place: int, value: Planes) -> Planes:
+        return (value + 10) % PRIMES[0] if place == coin else value
+
+    spoils = tells(openings, spoil)
+    with pytest.raises(ViolationError, match="found a larger number"):
+        mine.run(opening=spoils)
+    assert FlippedBit not in spoils.seen

@@ -2,7 +2,8 @@
 
 A peer asks one query after another, and so it is with evaluations: a new one for the same asker
 replaces the open one. A restarted helper continues what its record names. An evaluation that was
-already held, or with other peers than the first, is refused, and this site's people are told.
+already held, or with other peers than the first, is refused, and this site's people are told; so
+they are of a query that ended because somebody broke the rules.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from sottovoce.course.queries.inputs import (
     SumsKnown,
 )
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.errors import ViolationError
 from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.study import Study
 
@@ -116,8 +118,22 @@ def _end(turn: _Turn, happened: ConversationEnded) -> None:
     if which not in state.conversations:
         return
     _close(turn, which)
-    if isinstance(which, QueryId) and happened.failure is None:
+    if not isinstance(which, QueryId):
+        return
+    if happened.failure is None:
         turn.act(Emit(QueryServed(state.study_name, state.name, which.asker, which.number)))
+    elif happened.failure.kind == ViolationError.__name__:
+        _report(turn, which, happened.failure.party or which.asker)
+
+
+def _report(turn: _Turn, which: QueryId, party: str) -> None:
+    """Tell this site's people of a query that honest parties do not ask."""
+    reason = (
+        f"query {which.number} of {which.asker} was broken off: what it asked about are no rows of "
+        "this study, it is beyond twice the budget, or somebody sent wrong numbers"
+    )
+    news = Refused(turn.state.study_name, turn.state.name, reason, party)
+    turn.act(NoteRefusal(reason), Emit(news))
 
 
 def _give_up(turn: _Turn, happened: ConversationOverdue | NotReplayed) -> None:

@@ -257,7 +257,13 @@ class AfterTraining:
         chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         at = Attempt(Stage.TRAINING, attempt, chosen)
         return PartyContext(
-            self.study, self.keys.identity, entropy, self.keys.box, at, self.sums.book
+            self.study,
+            self.keys.identity,
+            entropy,
+            self.keys.box,
+            at,
+            self.sums.book,
+            labels=self.sums.labels,
         )
 
     @property

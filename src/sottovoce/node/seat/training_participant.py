@@ -228,14 +228,14 @@ class TrainingParticipant(Carrier[Participation]):
             documents = await self._context.documents()
             self.agent.departures = Departures()
         first = Attempt.first(study, Stage.AGREEMENT)
-        book = self._sums.book
         party = PartyContext(
             study,
             self._keys.identity,
             self._entropy,
             self._keys.box,
             first,
-            book,
+            self._sums.book,
+            labels=self._sums.labels,
             policy=self._context.policy,
         )
         return SeatCourse(party, documents=documents)

@@ -1,19 +1,24 @@
 """The check that shared bits are bits, before anybody learns or uses one.
 
-    dealers (t + 1)            member i                         opener (C)
-      │ a number for each bit ───▶│   b·(b − 1), of degree t again (products.py)
-      │ sharings of zero ────────▶│   their sum with those numbers as factors
-      │                           │ its share ────────────────────▶│   BitCheck: exactly 0
-      │                           │◀───────────────────────────────│
+    dealers (t + 1)            member i                     every other member        C
+      │ a number for each bit ───▶│   b·(b − 1), of degree t again (products.py)       │
+      │ sharings of zero ────────▶│   their sum with those numbers as factors          │
+      │                           │ CheckPromise: a hash ──────▶│                      │
+      │                           │◀────────────────────────────│                      │
+      │                           │ BitCheck ─────────────────────────────────────────▶│
+      │                           │ CheckedShare ──────────────▶│   exactly 0          │
 
 comparison.py gives the sign of a number within its range. Of a larger number it gives how often the
 range fits in, up to the whole field. An asker with rows of impossible size would read scores
 instead of labels, and from enough scores the exact weights.
 Honest bits give 0. Any other number among them gives a uniform element, but for 2^-42.
 
-Who learns what: everybody learns that all are bits, or that one is not, and nothing else.
-Assuming that at most t members pool, with or without the opener, and that the opener tells the
-members what it opened.
+Members put the sum together themselves, sealed from C, and each has bound itself to its share
+before it sees another: neither C nor a member, nor both with the asker, can make it 0. C opens it,
+too, to charge the query. Who learns what: everybody learns that all are bits,
+or that one is not, and nothing else. Assuming that at most t members pool, with or without C.
+C or a member that deviates in the product before it, and knows what b·(b − 1) is, can take that
+off: who guesses how often the range fits in is not seen, and every wrong guess is.
 """
 
 from collections.abc import Iterator
@@ -21,36 +26,61 @@ from typing import ClassVar
 
 import numpy as np
 
+from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Planes
-from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.messages import Disclosure
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
+from sottovoce.protocols.identities import digest
+from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare, given
 from sottovoce.protocols.quorum.products import multiplied, reduction
 
 # Each lets a number that is no bit pass with a chance of 2^-21.
 _SUMS = 2
+_ALL_BITS = (
+    "whether all scores are as small as scores of rows can be: exactly 0 if so, "
+    "else a random number"
+)
+
+
+class CheckPromise(Message, frozen=True):
+    """A hash of a member's share of a check: it cannot choose another one afterwards."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by=BY_ONE_MEMBER,
+        reveals="nothing: a hash of a uniform share and of random bytes",
+        assuming=THRESHOLD_HOLDS,
+    )
+    digest: bytes
+
+
+class CheckedShare(Message, frozen=True):
+    """A member's share of what is 0 if all signs are bits, for another member."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by=BY_ONE_MEMBER, reveals=_ALL_BITS, assuming=THRESHOLD_HOLDS
+    )
+    nonce: bytes
+    share: wire.Residues
 
 
 class BitCheck(OpeningShare, frozen=True):
     """A share of what is 0 if all signs of a query, or of an evaluation, are bits."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the opener, and with its answer every member",
-        reveals="whether all scores are as small as scores of rows can be: exactly 0 "
-        "if so, else a random number",
-        assuming="no more members than the threshold pool with each other and the opener",
+        seen_by="the coordinator, who counts queries", reveals=_ALL_BITS, assuming=THRESHOLD_HOLDS
     )
 
 
 def check_openings(quorum: Quorum, shape: tuple[int, ...]) -> Iterator[Opening]:
     """Everything that the opener opens, in order."""
     yield reduction(quorum, BIT_BASE, shape)
-    yield Opening(BitCheck, 2 * quorum.threshold, BIT_BASE, (_SUMS,))
+    yield Opening(BitCheck, 2 * quorum.threshold, BIT_BASE, (_SUMS,), told=False)
 
 
 def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[None]:
@@ -69,9 +99,44 @@ def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[Non
     factors, zero = yield from dealt_sums(member, items, secrets, purpose=f"{purpose}/factors")
     products = BIT_BASE.times(factors, wrong[:, np.newaxis])
     summed = BIT_BASE.total(products.reshape(1, _SUMS, -1), axis=1)
+    share = BIT_BASE.add(summed, zero)
     *_, opening = check_openings(quorum, shape)
-    value = yield from opened(quorum, opening, BIT_BASE.add(summed, zero))
-    refuse_others(opening, value)
+    refuse_others(opening, (yield from _opened_among(member, opening, share, purpose=purpose)))
+
+
+def _opened_among(
+    member: QuorumMember, opening: Opening, share: Planes, *, purpose: str
+) -> Party[Planes]:
+    """What all shares give; every member is bound to its own before it sees another."""
+    others = [name for name in member.quorum.members if name != member.name]
+    nonce, residues = member.entropy.seed(), wire.Residues.of(share)
+    for name in others:
+        yield Send(name, CheckPromise(_bound(member, member.name, nonce, residues, purpose)))
+    promises = {}
+    for name in others:
+        promises[name] = (yield from receive(name, CheckPromise)).digest
+    # From here on nobody can choose a share by what others have, who hears of them through C, too.
+    yield from given(member.quorum, opening, share)
+    for name in others:
+        yield Send(name, CheckedShare(nonce, residues))
+    shares = {member.name: share}
+    for name in others:
+        shown = yield from receive(name, CheckedShare)
+        if _bound(member, name, shown.nonce, shown.share, purpose) != promises[name]:
+            raise ViolationError(
+                "CheckedShare: expected the share that was promised, found another", party=name
+            )
+        shares[name] = opening.read(shown.share, sender=name)
+    return opening.value(shares, member.quorum)
+
+
+def _bound(
+    member: QuorumMember, name: str, nonce: bytes, share: wire.Residues, purpose: str
+) -> bytes:
+    """What a member promises: this share, by this member, for this check."""
+    where = (member.context.encode(), name.encode(), purpose.encode())
+    shape = repr(share.shape).encode()
+    return digest("quorum/promise/v1", *where, nonce, shape, share.data)
 
 
 def refuse_others(opening: Opening, value: Planes) -> None:

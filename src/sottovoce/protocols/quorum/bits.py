@@ -1,8 +1,8 @@
 """A shared bit in all residue fields, from its shares in the first: opened under a shared coin.
 
     dealers (t + 1)            member i                       opener
-      │                           │ it is a bit ─────────────────▶│   (bit_check.py)
       │ coins, degree t ─────────▶│   their exclusive or (products.py)
+      │                           │◀── bit and coin are bits ────▶│   (bit_check.py)
       │                           │ bit ⊕ coin, made fresh ──────▶│   FlippedBit
       │                           │◀───────────── public ─────────│
 
@@ -43,8 +43,6 @@ class FlippedBit(OpeningShare, frozen=True):
 def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: str) -> Party[Planes]:
     """Shares of degree t of a bit in all fields of a base, from those in the first."""
     quorum, shape = member.quorum, bit.shape[1:]
-    # A number that is no bit would be seen by everybody, whatever the coin.
-    yield from check_bits(member, bit[:1], purpose=purpose)
     item = Item(quorum.threshold, base, shape)
 
     def secrets(entropy: Entropy) -> list[Planes]:
@@ -55,6 +53,8 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
     for fold, more in enumerate(coins[1:]):
         both = yield from multiplied(member, coin, more[0], purpose=f"{purpose}/coin/{fold}")
         coin = base.combine([coin, more[0], both], [1, 1, -2])
+    # A bit that is none would be seen through any coin, and any bit through a coin that is none.
+    yield from check_bits(member, np.stack([bit[:1], coin[:1]], axis=1), purpose=purpose)
     product = BIT_BASE.times(bit[:1], coin[:1])
     flipped = BIT_BASE.combine([bit[:1], coin[:1], product], [1, 1, -2])
     covered = yield from renewed(
@@ -73,9 +73,9 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
 
 def coin_openings(quorum: Quorum, base: Base, shape: tuple[int, ...]) -> Iterator[Opening]:
     """Everything that is opened for it, in order."""
-    yield from check_openings(quorum, shape)
     for _ in range(quorum.threshold):
         yield reduction(quorum, base, shape)
+    yield from check_openings(quorum, (2, *shape))
     yield _flip_opening(quorum, shape)
 
 

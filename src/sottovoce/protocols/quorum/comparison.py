@@ -8,8 +8,9 @@
       │                           │   is z mod 2^ℓ below r mod 2^ℓ? a tree of products
 
 r = r″ + 2^ℓ·r′: the ℓ bits of r″ are the exclusive or of all dealers' bits, so they are uniform
-if one dealer's are; r′ is the sum of numbers below 2^κ. What is opened is within 2^(1−κ) of
-the same whatever y is, for −2^ℓ ≤ y < 2^ℓ. With c = z mod 2^ℓ, the bit is
+if one dealer's are; r′ is the sum of numbers below 2^κ or more. What is opened is within 2^(1−κ)
+of the same whatever y is, for −2^ℓ ≤ y < 2^ℓ. Where y may be a claim (`fitted`), masks fill the
+fields: of a y of any size nobody reads more than log2(t + 1) bits. With c = z mod 2^ℓ, the bit is
 ⌊z/2^ℓ⌋ − r′ − [c < r″]: the last term from pairs (less, equal) that are joined two by two.
 Bits need one residue field where |y| < 2^ℓ is certain; the sum r″ in the others is a product of
 degree 2t at once, because it only masks. Of a y outside its range the "bit" is ⌊y/2^ℓ⌋ + 1 modulo
@@ -37,8 +38,8 @@ from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
 from sottovoce.protocols.quorum.truncation import check_range, shifted_by
 
 BIT_BASE = Base(1)
-# A wrong share of a masked score falls out of its range but for a chance of about 2^-10.
-_SPARE_BITS = 10
+# A value, shifted so that none is negative, and the low part of its mask take so many times 2^ℓ.
+_VALUE_RANGES = 3
 
 
 class MaskedScore(OpeningShare, frozen=True):
@@ -54,12 +55,16 @@ class MaskedScore(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class SharedComparison:
-    """The comparison of values −2^bits ≤ y < 2^bits with 0, under masks of 2^hiding times that."""
+    """The comparison of values −2^bits ≤ y < 2^bits with 0, under masks of 2^hiding times that.
+
+    `highest` is below what each dealer draws the high part of its mask, if not below 2^hiding.
+    """
 
     bits: int
     hiding: int
     base: Base
     bit_base: Base = BIT_BASE
+    highest: int = 0
 
     def __post_init__(self) -> None:
         if self.bits < 1 or self.hiding < 1:
@@ -72,13 +77,12 @@ class SharedComparison:
     def fitted(
         cls, bits: int, hiding: int, quorum: Quorum, bit_base: Base = BIT_BASE
     ) -> "SharedComparison":
-        """In as few fields as hold a masked value, with room in which a wrong share is seen."""
-        needed = bits + hiding + (quorum.threshold + 2).bit_length() + _SPARE_BITS
+        """In as few fields as hold a masked value, under masks that fill them."""
         for count in range(bit_base.count, len(PRIMES) + 1):
-            if Base(count).modulus.bit_length() > needed:
-                fitted = cls(bits, hiding, Base(count), bit_base)
-                fitted.limit(quorum)
-                return fitted
+            room = (Base(count).modulus >> bits) - _VALUE_RANGES
+            highest = room // (quorum.threshold + 1)
+            if highest >= 1 << hiding:
+                return cls(bits, hiding, Base(count), bit_base, highest)
         raise BoundError(
             f"comparison: values of {bits} bits under masks of {hiding} more do not fit "
             f"{len(PRIMES)} residues",
@@ -87,9 +91,8 @@ class SharedComparison:
 
     def limit(self, quorum: Quorum) -> int:
         """Honest shares open values below this."""
-        limit = (
-            (2 << self.bits) + (1 << self.bits) + (quorum.threshold + 1 << self.bits + self.hiding)
-        )
+        highest = self.highest or 1 << self.hiding
+        limit = _VALUE_RANGES + (quorum.threshold + 1) * highest << self.bits
         check_range(limit, self.base, what="comparison")
         return limit
 
@@ -140,7 +143,7 @@ def _mask(
 
     def secrets(entropy: Entropy) -> list[Planes]:
         coins = random_bits(entropy, (count, *shape))
-        number = limbs.drawn_below(entropy, comparison.hiding, shape)
+        number = _drawn(comparison, entropy, shape)
         high = limbs.to_residues(number, base)
         return [np.repeat(coins[np.newaxis], base.count, axis=0), high, high[: bit_base.count]]
 
@@ -151,6 +154,13 @@ def _mask(
     all_bits = [shares[0] for shares in by_dealer]
     bits, low = yield from _exclusive_or(member, comparison, all_bits, purpose=purpose)
     return bits, low, high, high_bit
+
+
+def _drawn(comparison: SharedComparison, entropy: Entropy, shape: tuple[int, ...]) -> limbs.Limbs:
+    """A dealer's high parts."""
+    if comparison.highest:
+        return limbs.drawn_under(entropy, comparison.highest, shape)
+    return limbs.drawn_below(entropy, comparison.hiding, shape)
 
 
 def _exclusive_or(
@@ -166,7 +176,7 @@ def _exclusive_or(
     product = base.combine([joined, last, base.times(joined, last)], [1, 1, -2])
     bits = yield from lowered(member, product[:fields], purpose=f"{purpose}/xor")
     powers = [1 << place for place in range(product.shape[1])]
-    # With the lowered bits in their fields: a wrong one shows in the range of what is opened.
+    # With the lowered bits in their fields: after a wrong one the sign is no bit, which is seen.
     used = np.concatenate([bits, product[fields:]])
     low = base.combine([used[:, place] for place in range(used.shape[1])], powers)
     return bits, low

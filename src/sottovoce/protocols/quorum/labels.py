@@ -18,7 +18,7 @@ are. Assuming that at most t members pool, with or without the opener; the asker
 them. Labels of many chosen rows give the model away: queries have a budget.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -32,7 +32,7 @@ from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.disclosures import BY_ASKER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum.bit_check import check_bits, check_openings, refuse_others
+from sottovoce.protocols.quorum.bit_check import BitCheck, check_bits, check_openings, refuse_others
 from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
 from sottovoce.protocols.quorum.comparison import BIT_BASE, SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
@@ -212,9 +212,13 @@ def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     return scores.astype(np.int64)
 
 
-def open_labels(opener: Opener, plan: LabelPlan) -> Party[None]:
-    """The opener's part: it sees what is masked, and no label."""
+def open_labels(
+    opener: Opener, plan: LabelPlan, *, at_check: Callable[[], None] | None = None
+) -> Party[None]:
+    """The opener's part: it sees what is masked, and no label; it says when signs are checked."""
     for opening in plan.openings():
+        if at_check is not None and opening.kind is BitCheck:
+            at_check()
         refuse_others(opening, (yield from opener.open(opening)))
 
 

@@ -50,7 +50,8 @@ class OpenedValues(Message, frozen=True):
 class Opening:
     """One opening: the kind and degree of its shares, and the largest honest value.
 
-    Where there is a `shift` f, everybody is told ⌊z/2^f⌋.
+    Where there is a `shift` f, everybody is told ⌊z/2^f⌋. Where it is not `told`, the members know
+    already.
     """
 
     kind: type[OpeningShare]
@@ -59,6 +60,7 @@ class Opening:
     shape: tuple[int, ...]
     limit: int | None = None
     shift: int = 0
+    told: bool = True
 
     @property
     def planes_shape(self) -> tuple[int, ...]:
@@ -98,8 +100,9 @@ class Opener:
     def open(self, opening: Opening) -> Party[Planes]:
         """Open the next value, tell the members, and return it."""
         value = yield from self.take(opening)
-        for name in self.present:
-            yield Send(name, OpenedValues(wire.Residues.of(value)))
+        if opening.told:
+            for name in self.present:
+                yield Send(name, OpenedValues(wire.Residues.of(value)))
         return value
 
     def take(self, opening: Opening) -> Party[Planes]:

@@ -278,6 +278,10 @@ def _adds_around_rings(study: Study) -> bool:
     return study.plan.addition is Addition.RING
 
 
+def _checks_bits(study: Study) -> bool:
+    return study.plan.release.opens is not Opens.SCORES or study.plan.evaluations > 0
+
+
 def _checks_moments(study: Study) -> bool:
     return not study.outsourced and not study.plan.descends
 
@@ -307,9 +311,9 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     labels.QuorumScore: _opens(Opens.SCORES),
     labels.QuorumLabel: _opens(Opens.LABELS),
     quorum_bits.FlippedBit: _tournament,
-    bit_check.BitCheck: lambda study: (
-        study.plan.release.opens is not Opens.SCORES or study.plan.evaluations > 0
-    ),
+    bit_check.CheckPromise: _checks_bits,
+    bit_check.CheckedShare: _checks_bits,
+    bit_check.BitCheck: _checks_bits,
     model.ReleasedShare: _opens(Opens.WEIGHTS),
     model.EncryptedModel: lambda study: not study.on_shares,
     model.SharedModel: lambda study: study.on_shares,

@@ -17,13 +17,14 @@ Any 2t + 1 of the members that hold the model answer; C says who. Who learns wha
 learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
 and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
 the asker's organisation may be one of them. Labels of many chosen documents give the model away:
-C counts them.
-A query is charged once C has opened the last value from which labels follow, or said that they
-may be told, or found that what was asked about are no rows.
+C counts them, and so does every member, which refuses more than twice the budget (label_count.py).
+A query is charged once C hears whether its signs are bits, or says that labels may be told: that
+what was asked about are no rows is told, too.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -264,6 +265,7 @@ def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
             "expected a query that this member answers, found another",
             party=party.study.roster.coordinator,
         )
+    party.count_labels(needed.asker, number=needed.number, rows=needed.documents)
     member = yield from seated(
         query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
     )
@@ -322,11 +324,10 @@ def answer_query(
             yield from receive(counterpart, LabelsReady)
             yield Send(counterpart, TellLabels())
         elif study.plan.release.opens is not Opens.SCORES:
-            yield from open_labels(Opener(query.quorum), query.plan)
-    except (SottovoceError, GeneratorExit) as error:
-        # That numbers are no rows tells something of scores, too; nobody asks that for nothing.
-        if isinstance(error, ViolationError) and error.party in {"", asker}:
-            book.told(asker)
+            # That numbers are no rows tells something of scores, too; nobody asks that for nothing.
+            checked = partial(book.told, asker)
+            yield from open_labels(Opener(query.quorum), query.plan, at_check=checked)
+    except (SottovoceError, GeneratorExit):
         book.give_back(asker)
         raise
     book.told(asker)
