@@ -120,8 +120,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         PEER,
         "asks the members of engine `quorum` about rows larger than rows can be, to be told the "
         "size of a score, and from one word a label the exact weights",
-        "members open whether every sign is a bit before they use or tell one; if not, the query "
-        "ends, and it is charged",
+        "members open among themselves whether every sign is a bit before they use or tell one; if "
+        "not, the query ends, it is charged, and every member's people are told",
         named_tests(
             "scores_read_as_labels",
             "test_rows_that_no_document_has_are_told_no_label_and_are_charged",
@@ -132,10 +132,53 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_without_the_check_they_would_give_the_exact_weights",
             folder="protocols/quorum",
         ),
-        "that a query ended so is a bit, too; a coordinator that pools with the asker can tell the "
-        "members that all is well",
+        "that a query ended so is a bit, too; a member or coordinator that pools with the asker, "
+        "and guesses how large a score is, can hide that it is too large, and is seen where it "
+        "guesses wrong",
     ),
     # The coordinator.
+    Deviation(
+        COORDINATOR,
+        "pools with a peer that asks the members of engine `quorum` about rows larger than rows "
+        "can be, and tells the members that all is well, or reads scores through their masks",
+        "members put the check together themselves, sealed from the coordinator, each bound to its "
+        "share before it sees another; masks fill their fields, so that a score of any size shows "
+        "no more than log2(t + 1) bits beside its label, in a query that ends loudly",
+        named_tests(
+            "labels",
+            "test_a_coordinator_cannot_tell_the_members_that_larger_rows_are_rows",
+            "test_a_member_cannot_choose_its_share_of_the_check_after_those_of_others",
+            "test_a_coordinator_reads_no_score_through_the_mask_of_a_larger_row",
+            "test_a_coordinator_that_spoils_a_coin_sees_no_bit_under_it",
+            folder="protocols/quorum",
+        ),
+        "a coordinator or a member that tells or sends wrong numbers in other openings can make "
+        "labels wrong, and now and then read one bit, in a query that mostly ends loudly",
+    ),
+    Deviation(
+        COORDINATOR,
+        "pools with a peer, and lets it ask for labels beyond its budget",
+        "whoever holds a share of the model counts the rows of every query by itself, on disk "
+        "before anything of an answer leaves, and refuses more than twice the budget; its people "
+        "are told",
+        named_tests(
+            "labels_beyond_the_budget",
+            "test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_others",
+            "test_a_query_that_is_run_again_after_a_crash_counts_once",
+        )
+        + named_tests(
+            "opened_sums",
+            "test_how_many_rows_a_helper_worked_on_outlives_its_process",
+            folder="node",
+        )
+        + named_tests(
+            "queries",
+            "test_the_people_of_a_helper_hear_of_a_query_that_broke_the_rules",
+            folder="course",
+        ),
+        "up to twice the budget; where labels are found on ciphertexts the coordinator alone "
+        "counts, and has the weights together with any peer",
+    ),
     Deviation(
         COORDINATOR,
         "names the selected words by matching their counts with public text of the same kind",

@@ -21,6 +21,7 @@ from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import SottovoceError
 from sottovoce.sources import DelimitedFormat, SourceLimits, SourceOptions, open_source
+from sottovoce.sources.columns import is_name
 from sottovoce.sources.inspection import inspect
 from sottovoce.study.stages.holdings import EntityTable, _place
 from sottovoce.text.columns import Categorical
@@ -327,3 +328,61 @@ def test_no_error_names_an_entity_or_quotes_its_columns() -> None:
         told = tell(attempt)
         assert "north" in told
         assert not CANARY.search(told), told
+
+
+def with_keys(folder: Path, format_name: str, key: str) -> Path:
+    """Documents with one more column, whose name may be a text."""
+    found = [{"text": "a note", key: "1", "label": label} for label in LABELS]
+    path = folder / f"notes.{format_name}"
+    match format_name:
+        case "csv" | "tsv":
+            between = "," if format_name == "csv" else "\t"
+            lines = [list(found[0]), *(list(row.values()) for row in found)]
+            path.write_text("".join(f"{between.join(line)}\n" for line in lines), "utf-8")
+        case "jsonl":
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in found), "utf-8")
+        case "json":
+            path.write_text(json.dumps(found), "utf-8")
+        case "parquet" | "arrow":
+            import pyarrow as pa
+            from pyarrow import feather, parquet
+
+            write = parquet.write_table if format_name == "parquet" else feather.write_feather
+            write(pa.Table.from_pylist(found), str(path))
+        case "xlsx":
+            from openpyxl import Workbook
+
+            book = Workbook()
+            for line in [list(found[0]), *(list(row.values()) for row in found)]:
+                book.active.append(line)
+            book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("format_name", "key"),
+    [(name, T[0][:14]) for name in ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx")]
+    + [("csv", "患者主诉发热三天"), ("json", "患者主诉发热三天")],
+)
+def test_a_name_of_a_column_that_could_be_text_is_given_by_its_number(
+    format_name: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = with_keys(tmp_path, format_name, key)
+    asked = ["data", "inspect", str(path), "--text", "text"]
+    for more in ((), ("--label", "lable"), ("--label", "label", "--numeric", "*")):
+        for as_json in ((), ("--json",)):
+            told = said([*asked, *more, *as_json], capsys)
+            assert key not in told, (more, told)
+            assert not CANARY.search(told), (more, told)
+    told = said([*asked, "--label", "lable"], capsys)
+    assert "found 'text', number 2, 'label'" in told
+    assert "--label label" in told
+    # What was typed may be shown: it tells nothing.
+    assert "'Ward number'" in said([*asked, "--label", "Ward number"], capsys)
+
+
+def test_names_that_look_like_identifiers_are_quoted() -> None:
+    for name in ("label", "ICD-10", "note.text", "Diagnóstico", "диагноз", "3", "诊断"):
+        assert is_name(name), name
+    for text in ("no fever", "Fever.Then cough", "fever!", "", "x" * 33, "患者主诉发热三天"):
+        assert not is_name(text), text

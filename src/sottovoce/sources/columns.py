@@ -1,5 +1,11 @@
-"""Finding columns by name, and saying what there is when one is not there."""
+"""Finding columns by name, and saying what there is when one is not there.
 
+What stands where names of columns belong may be text: the first row of a table without a header, or
+the keys of a JSON object. So a message quotes a name that the command itself gave, or that looks
+like an identifier, and gives every other column by its number.
+"""
+
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -7,11 +13,11 @@ from shlex import quote
 
 from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
-from sottovoce.text.labels import is_label
 
 _LISTED = 20
 # How near a name must be to be suggested; where it may be the first row of a text, the same.
 _NEAR, _SAME = 0.6, 1.0
+_NAME_CHARACTERS, _WIDE_CHARACTERS = 32, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,13 @@ class Header:
         count = len(self.columns)
         if not self.certain:
             return f"{count:,} column{'s' if count != 1 else ''}, none of them called so"
-        names = ", ".join(shown(column) for column in self.columns[:_LISTED])
+        names = ", ".join(self.called(column) for column in self.columns[:_LISTED])
         more = f" and {count - _LISTED:,} more" if count > _LISTED else ""
         return f"{names or 'none'}{more}"
+
+    def called(self, column: str) -> str:
+        """A column as a message may name it: by its number, where its name could be text."""
+        return repr(column) if is_name(column) else f"number {self.columns.index(column) + 1}"
 
     def check_unique(self, used: tuple[str, ...]) -> None:
         """Refuse a column that is used and whose name stands twice: it could be either."""
@@ -80,15 +90,33 @@ class Header:
         twice = tuple(column for column, count in Counter(self.columns).items() if count > 1)
         if not twice:
             return ""
-        names = ", ".join(map(shown, twice)) if self.certain else f"{len(twice):,}"
+        names = ", ".join(map(self.called, twice)) if self.certain else f"{len(twice):,}"
         return f"columns of the same name, not used: {names}"
 
 
 def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[str]:
     """A column that is called nearly so; where it may be text, only what was asked for itself."""
-    folded = {column.strip().casefold(): column for column in columns if is_label(column)}
-    close = get_close_matches(wanted.strip().casefold(), folded, n=1, cutoff=cutoff)
+    asked = wanted.strip().casefold()
+    by_folded = ((column.strip().casefold(), column) for column in columns)
+    folded = {name: column for name, column in by_folded if is_name(column) or name == asked}
+    close = get_close_matches(asked, folded, n=1, cutoff=cutoff)
     return [folded[match] for match in close]
+
+
+def is_name(column: str) -> bool:
+    """Whether this looks like an identifier, and not like words of a text.
+
+    Scripts without spaces write a sentence in a dozen wide characters.
+    """
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in column)
+    joined = column.replace("-", "_").replace(".", "_")
+    short = len(column) <= _NAME_CHARACTERS and wide <= _WIDE_CHARACTERS
+    return short and (joined.isidentifier() or column.isdecimal())
+
+
+def shown_column(column: str) -> str:
+    """A column that `*` stands for, as a message about its values may name it."""
+    return repr(column) if is_name(column) else f"one with a name of {len(column.split()):,} words"
 
 
 def _quoted(column: str) -> str:

@@ -12,8 +12,9 @@ from hashlib import blake2b
 
 import numpy as np
 
+from sottovoce.sources.columns import is_name, shown_column
 from sottovoce.sources.options import Format
-from sottovoce.sources.problems import ProblemKind, SourceProblem, label_map_option, shown
+from sottovoce.sources.problems import ProblemKind, SourceProblem, label_map_option
 from sottovoce.sources.source import Source
 from sottovoce.text.documents import Document, Label
 from sottovoce.text.labels import (
@@ -171,7 +172,7 @@ class Inspector:
             + findings.problems.counts[ProblemKind.EMPTY_TEXT],
             duplicates=self._duplicates(),
             groups=self._grouped(),
-            missing={_named(name): count for name, count in self._missing.items()},
+            missing={self._named(name): count for name, count in self._missing.items()},
             annotations=dict(findings.found),
             problem_counts={kind.value: n for kind, n in findings.problems.counts.most_common()},
             problems=tuple(ProblemLine(str(p.origin), p.kind, p.reason) for p in findings.problems),
@@ -183,9 +184,15 @@ class Inspector:
         """The columns' names; their numbers where the first row may be data."""
         header = self._source.header if self._source.format is not Format.MEMORY else None
         if header is None or header.certain:
-            names = header.columns if header else ()
-            return tuple(map(_named, names))
+            return tuple(map(self._named, header.columns if header else ()))
         return tuple(str(number) for number in range(1, len(header.columns) + 1))
+
+    def _named(self, column: str) -> str:
+        """A column's name, or its number where its name could be text."""
+        header = self._source.header if self._source.format is not Format.MEMORY else None
+        if is_name(column) or header is None or column not in header.columns:
+            return column if is_name(column) else shown_column(column)
+        return str(header.columns.index(column) + 1)
 
     def _balance(self, by_label: Counter[str]) -> tuple[LabelCount, ...]:
         """The labels by frequency; none are named where they look like texts."""
@@ -267,7 +274,7 @@ class Inspector:
     def _content_warnings(self) -> Iterator[str]:
         for column, count in self._missing.items():
             if count == self.documents:
-                yield f"column {shown(column)} has no value in any document"
+                yield f"column {self._named(column)} has no value in any document"
         duplicates = self._duplicates()
         if duplicates.contradictory:
             yield f"{duplicates.contradictory:,} texts occur under different labels"
@@ -308,8 +315,3 @@ def _lengths(values: "array[int]") -> Lengths | None:
     lengths = np.frombuffer(values, np.uint64)
     median, p95 = np.quantile(lengths, (0.5, 0.95))
     return Lengths(float(median), float(p95), int(lengths.max()))
-
-
-def _named(column: str) -> str:
-    """A column's name, unless it could as well be a text."""
-    return column if is_label(column) else shown(column)

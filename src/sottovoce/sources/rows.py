@@ -9,7 +9,7 @@ from math import isfinite
 import msgspec
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import Header
+from sottovoce.sources.columns import Header, shown_column
 from sottovoce.sources.options import Empty, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.text.documents import Document, Label, NestedJson, Origin, Span, Value
@@ -268,7 +268,7 @@ def _marked(row: Row, column: str) -> bool:
     if name not in _MARKS:
         raise _Unusable(
             ProblemKind.UNKNOWN_LABEL,
-            f"expected yes or no (1, 0, true, false) in {shown(column)}, "
+            f"expected yes or no (1, 0, true, false) in {shown_column(column)}, "
             f"found one {unknown_label(name, _MARKS)}",
         )
     return _MARKS[name]
@@ -298,12 +298,13 @@ def _number(row: Row, column: str) -> int | float | None:
         if not _NUMBER.fullmatch(words):
             raise _Unusable(
                 ProblemKind.NOT_A_NUMBER,
-                f"expected a number in {shown(column)}, found {len(words)} characters "
+                f"expected a number in {shown_column(column)}, found {len(words)} characters "
                 "that are none",
             )
         value = float(words)
     if value is not None and not isfinite(value):
         raise _Unusable(
-            ProblemKind.NOT_A_NUMBER, f"expected a finite number in {shown(column)}, found {value}"
+            ProblemKind.NOT_A_NUMBER,
+            f"expected a finite number in {shown_column(column)}, found {value}",
         )
     return value

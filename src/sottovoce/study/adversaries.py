@@ -47,6 +47,10 @@ def _keeps_shares(study: Study) -> bool:
     return study.on_shares or _is_quorum(study)
 
 
+def _counted_by_holders(study: Study) -> bool:
+    return _keeps_shares(study) and _is_asked(study)
+
+
 def _deals_itself(study: Study) -> bool:
     return study.deals_itself
 
@@ -156,6 +160,15 @@ LABELS = Fact(
     _is_asked,
 )
 
+HELPERS_COUNT = Fact(
+    "The coordinator keeps the budget. Whoever holds a share of the model (the members of engine "
+    "`quorum`, the evaluator where labels are found on shares) counts the rows of every query by "
+    "itself, and refuses a peer more than twice the budget, also if the coordinator lets it ask "
+    "on.",
+    ("SECURITY.md", CARD),
+    _counted_by_holders,
+)
+
 TOTALS = Fact(
     "Every site rounds its numbers of rows, altogether and of each class, up to two digits before "
     "they are added; numbers below 100 stay as they are. The coordinator sees the sums.",
@@ -202,6 +215,7 @@ FACTS: tuple[Fact, ...] = (
     ANSWER_TIMES,
     SINGLE_DOCUMENTS,
     LABELS,
+    HELPERS_COUNT,
     TOTALS,
     EVALUATION_TABLES,
     FREQUENCIES,
