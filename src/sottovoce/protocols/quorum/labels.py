@@ -4,6 +4,7 @@
       │ RowSeed, RowShares ────────────────────────────▶│   (rows.py) its shares of every score
       │                           masks with shared bits│ ── MaskedScore ─────────▶│
       │                                                 │   tree of products      │ (comparison.py)
+      │                                                 │   among members: all signs are bits
       │                                                 │ ── BitCheck ────────────▶│ (bit_check.py)
       │                           sharings of zero ────▶│
       │◀──────────────────────────── QuorumLabel ────────│   a share of the label, made fresh

@@ -64,8 +64,8 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     named = spare // 2
     yield (
         f"- A wrong share of a product is seen where more than {quorum.needed} members are there "
-        f"(up to {spare} of them; {named} named), and else by the range of what is opened. This "
-        "guards against faults and clumsy cheating, not against malice: who deals shares that do "
+        f"(up to {spare} of them; {named} named), and else by the range of what is opened, or "
+        "because a sign is no bit. This guards against faults and clumsy cheating, not against malice: who deals shares that do "
         "not fit can make an honest member look wrong."
     )
     yield (
