@@ -13,7 +13,7 @@ from sottovoce.study import InsecureToyPlan, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import ROWS_A_DOCUMENT, default_budget
 from sottovoce.study.queries.budget import QueryBook, QueryRequest
-from sottovoce.study.queries.label_count import LabelCount
+from sottovoce.study.queries.label_count import HelpedRows
 from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
@@ -94,7 +94,7 @@ def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_o
 
 
 def test_a_query_that_is_run_again_after_a_crash_counts_once() -> None:
-    count = LabelCount()
+    count = HelpedRows()
     for number in (0, 0, 1, 1):
         count.add(("north", 1, number), 100, budget=100, coordinator="coordinator")
     with pytest.raises(ViolationError, match="expected at most 200 rows in all"):

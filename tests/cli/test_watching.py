@@ -19,7 +19,7 @@ from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
 from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
-from sottovoce.node.approval import OpenGate, Question, Request, ScriptGate
+from sottovoce.node.approval import LetterQuestion, OpenGate, Request, ScriptGate
 from sottovoce.node.stage_progress import StageProgress
 
 MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
@@ -213,7 +213,7 @@ def test_a_person_sees_what_wants_to_leave(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n\n"))
     found, _ = watch(terminal=False)
-    assert [PersonGate(found).ask(Question(REQUEST)) for _ in range(2)] == [True, False]
+    assert [PersonGate(found).ask(LetterQuestion(REQUEST)) for _ in range(2)] == [True, False]
     told = capsys.readouterr().err
     for words in ("masked-parts to coordinator", "8 bytes", "seen by: C", "reveals: noise"):
         assert words in told
@@ -232,4 +232,4 @@ def test_who_lets_messages_go(tmp_path: Path) -> None:
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     gate = gate_of(str(script), found)
     assert isinstance(gate, ScriptGate)
-    assert gate.ask(Question(REQUEST))
+    assert gate.ask(LetterQuestion(REQUEST))

@@ -14,7 +14,7 @@ from harness.views import readable
 from sottovoce.attacks import attack_everything, score
 from sottovoce.errors import BoundError, InputError
 from sottovoce.estimators import LocalFederation, TextClassifier
-from sottovoce.paillier import Ciphertext, Plain
+from sottovoce.paillier import Ciphertext, Plain, encrypt
 from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.protocols.view import leaves
 from sottovoce.study import InsecureToyPlan
@@ -215,3 +215,34 @@ def test_rings_need_four_peers_and_ciphertexts() -> None:
         toy(**DESCENT, addition="ring").fit(federation(3))
     with pytest.raises(InputError, match=r"addition ring is for ciphertexts.*found engine shares"):
         toy(engine="shares", addition="ring").fit(federation())
+
+
+def made_up(monkeypatch: pytest.MonkeyPatch, share: float) -> ToySealedClassifier:
+    """A model with made-up rados of the last peer, a share as long as the longest can be."""
+    sealed, called = DescentNumbers.sealed, []
+
+    def contributed(self, edges, key, **more):
+        called.append(self)
+        _, *forms = honest = sealed(self, edges, key, **more)
+        if len(called) < len(PEERS):
+            return honest
+        # The first form says what is learnt; the second, of which exponents are made, stays.
+        plan, (layout, scale) = self.descent, self.forms(key.plaintext_bits)[0]
+        against = -np.sign(edges[0].sum(axis=0)) * plan.ranges.reach / np.sqrt(self.width)
+        longest = Plain.of(np.tile(share * against, (plan.rados, 1)), scale)
+        return [encrypt(key, longest, slots=layout.slots, entropy=more["entropy"]), *forms]
+
+    monkeypatch.setattr(DescentNumbers, "sealed", contributed)
+    return toy(**DESCENT).fit(federation())
+
+
+def test_a_peer_that_makes_up_long_rados_leaves_the_range_and_the_study_stops(monkeypatch) -> None:
+    with pytest.raises(BoundError, match="expected exponents within ±12, found larger ones"):
+        made_up(monkeypatch, 1 / 32)
+
+
+def test_within_the_range_one_peer_of_four_turns_the_model_around(monkeypatch) -> None:
+    """What it costs that rados are compared with no rows."""
+    model = made_up(monkeypatch, 1 / 96)
+    honest, turned = weights(fitted())[:, 0], weights(model)[:, 0]
+    assert honest @ turned < -0.5 * np.linalg.norm(honest) * np.linalg.norm(turned)

@@ -12,7 +12,7 @@ import pytest
 from harness.entropy import SeededEntropy
 from sottovoce.errors import InputError
 from sottovoce.ledger import SiteLedger
-from sottovoce.node.approval import Gate, Gatekeeper, OpenGate, Question, Request, ScriptGate
+from sottovoce.node.approval import Gate, Gatekeeper, LetterQuestion, OpenGate, Request, ScriptGate
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.protocols.identities import Identity
 from sottovoce.storage.records import Outgoing
@@ -35,7 +35,7 @@ class Person:
         self.answers = list(answers)
         self.shown: list[Request] = []
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         self.shown.append(question.request)
         return self.answers.pop(0) == "yes"
 
@@ -139,7 +139,7 @@ def test_a_script_is_not_started_for_a_question_that_was_given_up(
 def test_who_gives_up_one_question_ends_no_other(tmp_path: Path) -> None:
     """Several seats of a site share one gate."""
     program = script(tmp_path, "read answer; exit $answer")
-    ended, waiting = (Question(request()) for _ in range(2))
+    ended, waiting = (LetterQuestion(request()) for _ in range(2))
     with ended.start(program) as first, waiting.start(program) as second:
         ended.give_up()
         assert first.wait() == -signal.SIGKILL
@@ -154,7 +154,7 @@ class HeldGate:
         self.gate = gate
         self.entered, self.given_up = threading.Event(), threading.Event()
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         self.entered.set()
         self.given_up.wait()
         return self.gate.ask(question)

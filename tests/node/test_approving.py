@@ -12,7 +12,7 @@ from sottovoce.cli.event_text import REFUSED, code_of
 from sottovoce.errors import StoppedError, WithdrawnError
 from sottovoce.ledger import LedgerLine, LineKind, read_ledger
 from sottovoce.node.api import Joined
-from sottovoce.node.approval import Question, Request, ScriptGate
+from sottovoce.node.approval import LetterQuestion, Request, ScriptGate
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.site.seat_status import status
 
@@ -27,7 +27,7 @@ class Person:
         self.refuses, self.stage = refuses, stage
         self.asked: list[Request] = []
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         request = question.request
         self.asked.append(request)
         here = self.stage in {"", request.stage}

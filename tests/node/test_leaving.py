@@ -15,7 +15,7 @@ from sottovoce.course.training_state import Training
 from sottovoce.errors import InputError, StoppedError, WithdrawnError
 from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
 from sottovoce.node.api import ConsentQuestion, Joined
-from sottovoce.node.approval import Question
+from sottovoce.node.approval import LetterQuestion
 from sottovoce.node.coordinator.serving import cancel_study, close_study, study_status
 from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.retrying_line import RetryingLine
@@ -312,7 +312,7 @@ def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None
     net = four(tmp_path)
 
     class NoCounts:
-        def ask(self, question: Question) -> bool:
+        def ask(self, question: LetterQuestion) -> bool:
             return question.request.kind != "masked-parts"
 
     found = everybody(net, valley={"gate": NoCounts()})

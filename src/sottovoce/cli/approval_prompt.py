@@ -10,7 +10,7 @@ from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.cli.watching import Watch
-    from sottovoce.node.approval import Gate, Question
+    from sottovoce.node.approval import Gate, LetterQuestion
 
 
 class PersonGate:
@@ -20,7 +20,7 @@ class PersonGate:
         """The progress bars of `watch` are hidden while it asks."""
         self._watch = watch
 
-    def ask(self, question: "Question") -> bool:
+    def ask(self, question: "LetterQuestion") -> bool:
         """The person's answer; anything but yes refuses, and the site leaves the study."""
         from sottovoce.cli.consent import asked
 

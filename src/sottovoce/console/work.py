@@ -21,7 +21,7 @@ from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import AskOptions, Classified, ConsentBy, ConsentQuestion, JoinOptions
-from sottovoce.node.approval import OpenGate, Question, Request
+from sottovoce.node.approval import LetterQuestion, OpenGate, Request
 from sottovoce.node.events import Event as StudyEvent
 from sottovoce.node.events import Moved
 from sottovoce.node.site.asking import classify, evaluate
@@ -70,7 +70,7 @@ class _PageGate:
     closed: Event
     _turn: Lock = field(default_factory=Lock)
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         """The person's answer; called in a thread, which waits. Seats take turns."""
         with self._turn:
             question.check_wanted()

@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass
-class Question:
+class LetterQuestion:
     """One letter that waits for its approval, until nobody waits for the answer any longer."""
 
     request: Request
@@ -73,14 +73,14 @@ class Question:
 class Gate(Protocol):
     """Decides about one letter after the other, in its own time."""
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         """Whether the letter may leave."""
 
 
 class OpenGate:
     """Approves every letter: the consent to the study card covers them all."""
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         """Yes."""
         del question
         return True
@@ -93,7 +93,7 @@ class ScriptGate:
     command: Path
     seconds: float = SCRIPT_SECONDS
 
-    def ask(self, question: Question) -> bool:
+    def ask(self, question: LetterQuestion) -> bool:
         """The program's answer; any other exit code is an error, and nothing is sent."""
         try:
             with question.start(self.command) as running:
@@ -128,11 +128,11 @@ class Gatekeeper:
         """Whether anybody is asked."""
         return not isinstance(self._gate, OpenGate)
 
-    def question(self, outgoing: Outgoing, *, stage: str) -> Question:
+    def question(self, outgoing: Outgoing, *, stage: str) -> LetterQuestion:
         """What the gate is asked about a letter."""
-        return Question(_request(self._entry(outgoing, stage)))
+        return LetterQuestion(_request(self._entry(outgoing, stage)))
 
-    def lets_go(self, outgoing: Outgoing, *, stage: str, question: Question) -> bool:
+    def lets_go(self, outgoing: Outgoing, *, stage: str, question: LetterQuestion) -> bool:
         """Whether this letter may leave; a refusal is final and is written down."""
         entry = self._entry(outgoing, stage)
         if self._ledger.has_left:

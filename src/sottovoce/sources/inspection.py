@@ -274,7 +274,8 @@ class Inspector:
     def _content_warnings(self) -> Iterator[str]:
         for column, count in self._missing.items():
             if count == self.documents:
-                yield f"column {self._named(column)} has no value in any document"
+                named = repr(column) if is_name(column) else self._named(column)
+                yield f"column {named} has no value in any document"
         duplicates = self._duplicates()
         if duplicates.contradictory:
             yield f"{duplicates.contradictory:,} texts occur under different labels"

@@ -7,7 +7,7 @@ a sum. So it is with the rows of every query that it helped with.
 
 from sottovoce.protocols.blind_sum import OpenedSum, RoundBook
 from sottovoce.storage.journal import Journal
-from sottovoce.study.queries.label_count import LabelCount
+from sottovoce.study.queries.label_count import HelpedRows
 from sottovoce.wire import Codec, Value
 
 _NOTE, _LABELS = "sums/opened", "labels/helped"
@@ -52,7 +52,7 @@ class OpenedSumsBook:
     ) -> None:
         """Continue from these records."""
         known, queries = records or SumRecords(), (helped or HelpedQueries()).queries
-        self.labels = LabelCount(
+        self.labels = HelpedRows(
             {(query.asker, query.attempt, query.number): query.rows for query in queries}
         )
         self.book = RoundBook.written(

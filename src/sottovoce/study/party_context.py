@@ -10,7 +10,7 @@ from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.policy import Policy
-from sottovoce.study.queries.label_count import LabelCount
+from sottovoce.study.queries.label_count import HelpedRows
 from sottovoce.study.study import Study
 
 # Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
@@ -34,7 +34,7 @@ class PartyContext:
     attempt: Attempt
     book: RoundBook = field(default_factory=RoundBook, repr=False)
     ledger: Ledger = field(default_factory=Ledger, repr=False)
-    labels: LabelCount = field(default_factory=LabelCount, repr=False)
+    labels: HelpedRows = field(default_factory=HelpedRows, repr=False)
     shown: bytes = field(default=b"", repr=False)
     policy: Policy | None = None
 

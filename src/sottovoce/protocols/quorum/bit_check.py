@@ -42,10 +42,6 @@ from sottovoce.protocols.quorum.products import multiplied, reduction
 
 # Each lets a number that is no bit pass with a chance of 2^-21.
 _SUMS = 2
-_ALL_BITS = (
-    "whether all scores are as small as scores of rows can be: exactly 0 if so, "
-    "else a random number"
-)
 
 
 class CheckPromise(Message, frozen=True):
@@ -63,7 +59,9 @@ class CheckedShare(Message, frozen=True):
     """A member's share of what is 0 if all signs are bits, for another member."""
 
     discloses: ClassVar = Disclosure(
-        seen_by=BY_ONE_MEMBER, reveals=_ALL_BITS, assuming=THRESHOLD_HOLDS
+        seen_by=BY_ONE_MEMBER,
+        reveals="whether the scores that are compared are as small as scores of rows can be",
+        assuming=THRESHOLD_HOLDS,
     )
     nonce: bytes
     share: wire.Residues
@@ -73,7 +71,10 @@ class BitCheck(OpeningShare, frozen=True):
     """A share of what is 0 if all signs of a query, or of an evaluation, are bits."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who counts queries", reveals=_ALL_BITS, assuming=THRESHOLD_HOLDS
+        seen_by="the coordinator, who counts queries",
+        reveals="whether all scores are as small as scores of rows can be: exactly 0 if so, "
+        "else a random number",
+        assuming=THRESHOLD_HOLDS,
     )
 
 

@@ -65,8 +65,8 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     yield (
         f"- A wrong share of a product is seen where more than {quorum.needed} members are there "
         f"(up to {spare} of them; {named} named), and else by the range of what is opened, or "
-        "because a sign is no bit. This guards against faults and clumsy cheating, not against malice: who deals shares that do "
-        "not fit can make an honest member look wrong."
+        "because a sign is no bit. This guards against faults and clumsy cheating, not against "
+        "malice: who deals shares that do not fit can make an honest member look wrong."
     )
     yield (
         f"- All that is opened in this study is within {study.quorum_distance:.1g} of noise that "

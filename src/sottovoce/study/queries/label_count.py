@@ -18,10 +18,10 @@ LabelQuery: TypeAlias = tuple[str, int, int]
 
 
 @dataclass
-class LabelCount:
+class HelpedRows:
     """The rows of every query that one helper worked on; whoever runs it writes them down."""
 
-    rows: dict[LabelQuery, int] = field(default_factory=dict)
+    rows: dict[LabelQuery, int] = field(default_factory=dict, repr=False)
 
     def add(self, query: LabelQuery, rows: int, *, budget: int, coordinator: str) -> None:
         """Count a query before it is worked on; once, also where its program is run again."""
