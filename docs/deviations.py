@@ -101,8 +101,22 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the rows can have (`quorum`), and columns of it while the whole fits (`shares` and "
         "`paillier`, whose bit does not name the peer); of a coordinator that pools with the peer, "
         "the directions. Of n sampled rados up to (1 + 20/√n)² times the weight passes, and in "
-        "partition `features` all that rows could weigh if every column were at its largest; with "
-        "the learner `rado-descent` nothing is compared",
+        "partition `features` all that rows could weigh if every column were at its largest",
+    ),
+    Deviation(
+        PEER,
+        "makes its rados up where the learner is `rado-descent`",
+        "the evaluator opens before every step whether all exponents are in range: rados that are "
+        "long drive them out of it, and the study stops",
+        named_tests(
+            "rado_descent",
+            "test_a_peer_that_makes_up_long_rados_leaves_the_range_and_the_study_stops",
+            "test_within_the_range_one_peer_of_four_turns_the_model_around",
+            folder="estimators",
+        ),
+        "within the range rados are compared with no rows, and the two forms in which a peer sends "
+        "them with nothing: one peer of four can turn the model around. To compare lengths would "
+        "not stop that: made-up rados need be no longer than honest ones",
     ),
     Deviation(
         PEER,

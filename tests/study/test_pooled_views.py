@@ -16,6 +16,7 @@ from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
+from sottovoce.protocols.quorum.bit_check import CheckedShare
 from sottovoce.protocols.quorum.fast_labels import CoveredScore
 from sottovoce.protocols.quorum.opening import OpenedValues
 from sottovoce.protocols.quorum.rows import RowSeed, RowShares
@@ -133,6 +134,9 @@ def test_what_may_be_pooled_is_noise(members: int) -> None:
                     opened = isinstance(item.message, OpenedValues)
                     if isinstance(leaf, Residues) and not (opened and leaf.shape[0] == 2):
                         by_kind.setdefault(type(item.message), []).append(leaf.planes()[0].ravel())
+        # All members are shown the same share of a check.
+        shown = {array.tobytes(): array for array in by_kind.pop(CheckedShare, [])}
+        by_kind[CheckedShare] = [np.empty(0, np.uint32), *shown.values()]
         for kind, arrays in by_kind.items():
             residues = np.concatenate(arrays)[:4000]
             if len(residues) >= FEWEST:

@@ -128,8 +128,9 @@ PLAUSIBLE_TOTALS = Fact(
     "claimed, and name a peer whose numbers weigh more; with the other engines coordinator and "
     "evaluator open one bit, whether the sum of all contributions weighs no more than the "
     "published rows can, and the study stops if not. Of n sampled rados up to (1 + 20/√n)² times "
-    "as much is let pass, since chance may do that; where the learner is `rado-descent`, nothing "
-    "is compared. Whether a site's numbers are true, nobody can see.",
+    "as much is let pass, since chance may do that; where the learner is `rado-descent`, rados "
+    "are compared with no rows: a study stops whose exponents leave their range, and within it a "
+    "peer of four can turn the model around. Whether a site's numbers are true, nobody can see.",
     ("SECURITY.md", "docs/blind-sum.md", CARD),
     _has_several_owners,
 )
