@@ -17,10 +17,10 @@ from sottovoce.cli.approval_prompt import PersonGate, gate_of
 from sottovoce.cli.consent import asked
 from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
 from sottovoce.course import news
+from sottovoce.course.stage_progress import StageProgress
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.node.approval import LetterQuestion, OpenGate, Request, ScriptGate
-from sottovoce.node.stage_progress import StageProgress
 
 MOVED = events.Moved("s-1", "north", "training", 3, 2_000_000)
 EVENTS = [

@@ -78,6 +78,32 @@ def test_sentences_are_not_compared_alone() -> None:
         TextClassifier(level="sentence").compare_alone()
 
 
+def test_progress_says_how_long_the_solve_still_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    shown: list[str] = []
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr(FitProgress, "_show", lambda _, words: shown.append(words))
+    progress = FitProgress()
+    progress.enter("solve")
+    for left in range(40, 0, -1):
+        progress.stepped(left)
+        progress.stepped(left + 9)  # a party that is behind
+        now += 1.0
+    assert shown[0] == "stage 1: solve (0 s so far)"
+    assert shown[1] == "stage 1: solve, step 1 of 40 (0 s so far)"
+    assert shown[21] == "stage 1: solve, step 21 of 40 (about 20 seconds left)"
+
+
+def test_fit_hears_of_every_step(
+    federation: LocalFederation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+    monkeypatch.setattr(FitProgress, "stepped", lambda _, left: heard.append(left))
+    Toy(features=8, key_bits=768).fit(federation)
+    assert len(heard) > 3
+    assert min(heard) < heard[0]
+
+
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
     with FitProgress() as progress:
         progress.enter("training")

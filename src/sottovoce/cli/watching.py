@@ -16,8 +16,8 @@ from sottovoce.cli import screen
 from sottovoce.cli.log_file import LogFile, stamped
 from sottovoce.cli.screen import names, waiting
 from sottovoce.course import news
+from sottovoce.course.stage_progress import StageProgress
 from sottovoce.node import events
-from sottovoce.node.stage_progress import StageProgress
 from sottovoce.wire.printable import escaped
 from sottovoce.wire.tags import kebab
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.phases import Phase
-from sottovoce.node.stage_progress import time_left
+from sottovoce.course.stage_progress import time_left
 from sottovoce.pictures.html import Html, tag
 from sottovoce.study.attempts import Stage
 

@@ -18,6 +18,7 @@ from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, rememb
 from sottovoce.cli.watching import in_words
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded
+from sottovoce.course.stage_progress import StageProgress
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import AskOptions, Classified, ConsentBy, ConsentQuestion, JoinOptions
@@ -28,7 +29,6 @@ from sottovoce.node.site.asking import classify, evaluate
 from sottovoce.node.site.joining import join
 from sottovoce.node.site.shown_card import keep_consent
 from sottovoce.node.site.site_folder import JoinedStudy, Site
-from sottovoce.node.stage_progress import StageProgress
 from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.text.documents import Document
 

@@ -238,6 +238,7 @@ class StudyRun:
             codec=self.courses[self._coordinator].codec(),
             meddler=self._setting.meddler,
             recorded=self._setting.views,
+            on_steps=self._setting.on_steps,
         )
         error: SottovoceError | None = None
         results: Mapping[str, Any] = {}

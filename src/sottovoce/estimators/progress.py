@@ -5,11 +5,14 @@ import time
 from importlib import import_module
 from typing import Any, Self
 
+from sottovoce.course.stage_progress import StageProgress, time_left
 from sottovoce.pictures.html import tag
+
+_BETWEEN_SECONDS = 0.5
 
 
 class FitProgress:
-    """Says which stage a study in memory is in, and for how long; it takes itself away at the end.
+    """Says which stage a study in memory is in, and how long it takes; ends with the study.
 
     It shows itself where a person looks: at a terminal, and in a notebook's cell.
     """
@@ -20,6 +23,8 @@ class FitProgress:
         self._stages: list[str] = []
         self._cell = _notebook_cell()
         self._status: Any = None
+        self._progress = StageProgress(self._began)
+        self._shown = 0.0
 
     def __enter__(self) -> Self:
         if self._cell is None and sys.stderr.isatty():
@@ -40,8 +45,27 @@ class FitProgress:
         """A stage begins."""
         if stage:
             self._stages.append(stage)
-            spent = time.monotonic() - self._began
-            self._show(f"stage {len(self._stages)}: {stage} ({spent:.0f} s so far)")
+            now = time.monotonic()
+            self._progress = StageProgress(now)
+            self._show(f"stage {len(self._stages)}: {stage} ({now - self._began:.0f} s so far)")
+
+    def stepped(self, left: int) -> None:
+        """So many steps of the stage follow; shown twice a second.
+
+        Every party counts its own steps, and the one that is ahead is shown.
+        """
+        now, progress = time.monotonic(), self._progress
+        if progress.steps and left >= progress.steps_left:
+            return
+        progress.step(left, now)
+        if now - self._shown < _BETWEEN_SECONDS:
+            return
+        self._shown = now
+        seconds = progress.seconds_left(now)
+        remaining = f"{now - self._began:.0f} s so far" if seconds is None else time_left(seconds)
+        step = progress.steps - left + 1
+        place = f"stage {len(self._stages)}: {self._stages[-1]}"
+        self._show(f"{place}, step {step:,} of {progress.steps:,} ({remaining})")
 
     def _show(self, words: str) -> None:
         if self._status is not None:

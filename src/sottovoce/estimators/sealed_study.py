@@ -85,7 +85,11 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 federation.documents,
                 identities=identities,
                 entropy=entropy,
-                setting=Setting(on_stage=_both(clock.enter, progress.enter), meddler=self._meddler),
+                setting=Setting(
+                    on_stage=_both(clock.enter, progress.enter),
+                    on_steps=progress.stepped,
+                    meddler=self._meddler,
+                ),
             )
         clock.enter("")
         self.seconds_ = clock.seconds

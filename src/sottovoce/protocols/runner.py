@@ -58,8 +58,13 @@ class Conversation:
         codec: Codec | None = None,
         meddler: Meddler | None = None,
         recorded: bool = True,
+        on_steps: Callable[[int], None] | None = None,
     ) -> None:
-        """Seat every program under its name; `recorded` keeps what each of them received."""
+        """Seat every program under its name; `recorded` keeps what each of them received.
+
+        `on_steps` hears how many steps of the computation follow, whenever a program knows it.
+        """
+        self._on_steps = on_steps
         self.traffic = Traffic()
         self.gone: list[str] = []
         self.failed = ""
@@ -123,6 +128,9 @@ class Conversation:
                 size=len(packet.body),
             )
             self._under_way.extend(self._meddler.carry(packet))
+        waiting = self._seats[name].waiting
+        if self._on_steps is not None and waiting is not None and waiting.steps_left is not None:
+            self._on_steps(waiting.steps_left)
 
     def _nudge(self) -> bool:
         """No packet is on its way: report a party that left, or end a gather."""

@@ -1,7 +1,7 @@
 """The settings of a study in memory, and the record of its conversations."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sottovoce.paillier import SecretKey
@@ -37,4 +37,5 @@ class Setting:
     policies: Mapping[str, Policy] | None = None
     meddler: Meddler | None = None
     on_stage: OnStage = lambda _: None
+    on_steps: Callable[[int], None] | None = None
     views: bool = True

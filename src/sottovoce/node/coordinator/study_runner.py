@@ -11,6 +11,7 @@ from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_sessi
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
 from sottovoce.course.news import StageBegan, StageEnded, StudyStopped
 from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.stage_progress import StageProgress
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
@@ -37,7 +38,6 @@ from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import Effect, Waits
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.seat_runtime import SeatRuntime
-from sottovoce.node.stage_progress import StageProgress
 from sottovoce.paillier import SecretKey
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles

@@ -1,11 +1,26 @@
 """How far a stage is and how long it still takes: one estimate for every screen."""
 
 from dataclasses import dataclass
-
-from sottovoce.node.events import Moved
+from typing import Protocol
 
 _EARLY = 0.05
 """Before this share of a stage is done, nobody can say how long it takes."""
+
+
+class Moving(Protocol):
+    """A letter that came in or went out."""
+
+    @property
+    def letters(self) -> int:
+        """How many so far."""
+
+    @property
+    def bytes(self) -> int:
+        """Of how many bytes in all."""
+
+    @property
+    def steps_left(self) -> int | None:
+        """How many steps of the computation follow, if that is known."""
 
 
 @dataclass
@@ -23,14 +38,17 @@ class StageProgress:
     steps_left: int = 0
     _stepping: float = 0.0
 
-    def note(self, event: Moved, now: float) -> None:
+    def note(self, event: Moving, now: float) -> None:
         """A letter came in or went out."""
         self.moved, self.letters = event.bytes, event.letters
-        if event.steps_left is None:
-            return
+        if event.steps_left is not None:
+            self.step(event.steps_left, now)
+
+    def step(self, left: int, now: float) -> None:
+        """So many steps of the computation follow."""
         if not self.steps:
-            self.steps, self._stepping = event.steps_left, now
-        self.steps_left = event.steps_left
+            self.steps, self._stepping = left, now
+        self.steps_left = left
 
     @property
     def share(self) -> float | None:

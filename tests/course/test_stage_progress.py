@@ -7,10 +7,10 @@ import pytest
 
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.course.phases import Phase
+from sottovoce.course.stage_progress import StageProgress, time_left
 from sottovoce.node.coordinator.study_statuses import read_status, write_status
 from sottovoce.node.events import Moved
 from sottovoce.node.memberships import StudyStatus
-from sottovoce.node.stage_progress import StageProgress, time_left
 from sottovoce.study.attempts import Stage
 from sottovoce.study.card.stage_bytes import stage_bytes
 
