@@ -477,7 +477,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             folder="node",
         )
         + named_tests(
-            "mailbox",
+            "mailbox_limits",
             "test_one_sender_takes_no_more_than_a_quarter_of_the_disk",
             folder="transport",
         ),

@@ -1,47 +1,24 @@
 """The mailbox by itself: durable, ordered, bounded."""
 
 import asyncio
-import hashlib
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, MisuseError
-from sottovoce.study.relay import Letter
-from sottovoce.transport import Limits, Mailbox
+from sottovoce.transport import Mailbox
 from sottovoce.transport.committing import Committer
 from sottovoce.transport.limits import PART
 from sottovoce.transport.mailbox_database import SqliteDatabase
-from sottovoce.transport.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
-
-SESSION = b"s" * 16
-
-
-def letter(number=0, body=b"body", *, sender="alice", to="bob", session=SESSION):
-    return Letter(session, sender, to, number, body)
-
-
-def sealed(body, number=0, *, sender="alice", session=SESSION):
-    return LetterSummary(
-        Place(session, sender, "bob", number), len(body), hashlib.sha256(body).digest()
-    )
-
-
-def run(path, story, **options):
-    async def told():
-        async with Mailbox(path, **options) as mailbox:
-            return await story(mailbox)
-
-    return asyncio.run(told())
 
 
 def test_letters_outlive_the_process(tmp_path):
@@ -245,222 +222,11 @@ def test_a_session_that_is_forgotten_leaves_nothing(tmp_path):
     assert run(tmp_path / "mail.db", story) == [1, 0, 0]
 
 
-def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
-    path, body = tmp_path / "mail.db", os.urandom(3 * PART + 7)
-    one = sealed(body)
-
-    async def first(mailbox):
-        assert (await mailbox.open_upload(one)).received == 0
-        return await mailbox.append(one, 0, body[:PART])
-
-    assert run(path, first).received == PART
-
-    async def second(mailbox):
-        progress = await mailbox.open_upload(one)
-        with pytest.raises(Refusal, match=f"expected the part at {PART}, found the one at 0"):
-            await mailbox.append(one, 0, body[:PART])
-        while progress.position is None:
-            start = progress.received
-            progress = await mailbox.append(one, start, body[start : start + PART])
-        assert (await mailbox.append(one, 0, body[:PART])).position == progress.position
-        return await mailbox.letters("bob")
-
-    assert [found.body for _, found in run(path, second)] == [body]
-
-
-def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
-    body = os.urandom(PART)
-
-    async def story(mailbox):
-        one = sealed(body)
-        await mailbox.open_upload(one)
-        with pytest.raises(Refusal, match="its bytes do not match its digest"):
-            await mailbox.append(one, 0, body[::-1])
-        with pytest.raises(Refusal, match="no upload"):
-            await mailbox.append(one, 0, body)
-        await mailbox.open_upload(one)
-        return await mailbox.append(one, 0, body)
-
-    assert run(tmp_path / "mail.db", story).position == 1
-
-
-def test_two_uploads_under_one_number_are_a_conflict(tmp_path):
-    async def story(mailbox):
-        await mailbox.open_upload(sealed(b"one"))
-        with pytest.raises(Refusal, match="already announced with other bytes"):
-            await mailbox.open_upload(sealed(b"two"))
-        with pytest.raises(Refusal, match="more bytes than its 3"):
-            await mailbox.append(sealed(b"one"), 0, b"four")
-
-    run(tmp_path / "mail.db", story)
-
-
-def test_open_uploads_are_bounded_and_old_ones_make_room(tmp_path):
-    now = [0.0]
-
-    async def story(mailbox):
-        for number in range(3):
-            await mailbox.open_upload(sealed(b"body", session=bytes([number])))
-        with pytest.raises(Refusal, match="at most 3 open uploads"):
-            await mailbox.open_upload(sealed(b"body", session=bytes([3])))
-        await mailbox.open_upload(sealed(b"body", 0, sender="carol"))
-        now[0] = 8 * 86_400.0
-        await mailbox.open_upload(sealed(b"body", session=bytes([3])))
-
-    run(tmp_path / "mail.db", story, limits=Limits(uploads=3), clock=lambda: now[0])
-
-
-@pytest.mark.parametrize("limits", [Limits(stored=100), Limits(stored_by_sender=100)])
-def test_a_full_mailbox_refuses_until_letters_are_taken(tmp_path, limits):
-    path = tmp_path / "mail.db"
-
-    async def story(mailbox):
-        position = await mailbox.post(letter(0, bytes(80)))
-        with pytest.raises(Refusal, match="no room for 21 bytes more") as refused:
-            await mailbox.post(letter(1, bytes(21)))
-        assert refused.value.status == 507
-        with pytest.raises(Refusal, match="no room for 21 bytes more"):
-            await mailbox.open_upload(sealed(bytes(21), 1))
-        await mailbox.acknowledge("bob", position)
-        await mailbox.post(letter(1, bytes(21)))
-
-    run(path, story, limits=limits)
-
-    async def again(mailbox):
-        with pytest.raises(Refusal, match="no room for 80 bytes more"):
-            await mailbox.post(letter(2, bytes(80)))
-
-    run(path, again, limits=limits)
-
-
-def test_a_letter_above_the_limit_is_refused(tmp_path):
-    async def story(mailbox):
-        with pytest.raises(Refusal, match="expected at most 10 bytes, found 11"):
-            await mailbox.post(letter(0, bytes(11)))
-        with pytest.raises(Refusal, match="expected at most 10 bytes, found 11"):
-            await mailbox.open_upload(sealed(bytes(11)))
-
-    run(tmp_path / "mail.db", story, limits=Limits(letter=10))
-
-
-def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
-    async def story(mailbox):
-        pages = await mailbox._committer.submit(
-            lambda to: to.execute("PRAGMA page_count").fetchone()[0]
-        )
-        await mailbox._committer.submit(
-            lambda to: to.execute(f"PRAGMA max_page_count = {pages + 4}").fetchone()
-        )
-        results = await asyncio.gather(
-            mailbox.post(letter(0, os.urandom(100_000))),
-            mailbox.post(letter(0, os.urandom(100_000), to="carol")),
-            return_exceptions=True,
-        )
-        assert [(result.status, result.kind) for result in results] == [(507, "disk-full")] * 2
-        assert await mailbox.letters("bob") == ()
-        assert mailbox._store._stored == {}
-        await mailbox._committer.submit(
-            lambda to: to.execute("PRAGMA max_page_count = 1000000").fetchone()
-        )
-        await mailbox.post(letter(0, b"after"))
-        return await mailbox.letters("bob")
-
-    assert [one.body for _, one in run(tmp_path / "mail.db", story)] == [b"after"]
-
-
-def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypatch):
-    stored = [0]
-
-    def usage(_):
-        return SimpleNamespace(total=10_000, free=8_000 - stored[0])
-
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
-
-    async def story(mailbox):
-        # A quarter of the 8,000 that are free, less 2,500 that stay so.
-        for number in range(13):
-            await mailbox.post(letter(number, bytes(100)))
-            stored[0] += 100
-        with pytest.raises(
-            Refusal, match="'alice': expected at most 1375 waiting bytes"
-        ) as refused:
-            await mailbox.post(letter(13, bytes(100)))
-        assert refused.value.status == 507
-        await mailbox.post(letter(0, bytes(100), sender="bob", to="carol"))
-        await mailbox.acknowledge("bob", 2**40)
-        stored[0] -= 1300
-        await mailbox.post(letter(13, bytes(100)))
-
-    run(tmp_path / "mail.db", story)
-
-
-def test_a_refused_post_takes_nobody_with_it(tmp_path):
-    async def story(mailbox):
-        return await asyncio.gather(
-            mailbox.post(letter(0)),
-            mailbox.post(letter(5, to="carol")),
-            mailbox.post(letter(0, to="dave")),
-            return_exceptions=True,
-        )
-
-    first, second, third = run(tmp_path / "mail.db", story)
-    assert (first, third) == (1, 2)
-    assert isinstance(second, Refusal)
-
-
 def test_a_file_that_is_no_mailbox_is_named(tmp_path):
     path = tmp_path / "mail.db"
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(DamagedFileError, match=r"mail.db: cannot be opened as a mailbox"):
         Mailbox(path)
-
-
-def test_a_fetch_returns_at_most_its_limit_and_one_letter_at_least(tmp_path):
-    async def story(mailbox):
-        for number in range(5):
-            await mailbox.post(letter(number, bytes(100)))
-        counts = [len(await mailbox.fetch("bob", limit=limit)) for limit in (0, 100, 250, 10**6)]
-        assert counts == [1, 1, 2, 5]
-
-    run(tmp_path / "mail.db", story)
-
-
-def test_letters_of_one_sender_are_bounded_and_forgetting_makes_room(tmp_path):
-    path = tmp_path / "mail.db"
-
-    async def story(mailbox):
-        for number in range(3):
-            await mailbox.post(letter(number))
-        await mailbox.acknowledge("bob", 2)
-        with pytest.raises(Refusal, match="at most 3 letters in a study"):
-            await mailbox.post(letter(3))
-        await mailbox.post(letter(0, sender="carol"))
-
-    run(path, story, limits=Limits(letters_by_sender=3))
-
-    async def again(mailbox):
-        with pytest.raises(Refusal, match="at most 3 letters in a study"):
-            await mailbox.post(letter(3))
-        await mailbox.forget(SESSION)
-        await mailbox.post(letter(0))
-
-    run(path, again, limits=Limits(letters_by_sender=3))
-
-
-def test_a_part_without_bytes_is_refused_and_takes_nobody_with_it(tmp_path):
-    async def story(mailbox):
-        one = sealed(b"body")
-        await mailbox.open_upload(one)
-        return await asyncio.gather(
-            mailbox.append(one, 0, b""),
-            mailbox.append(one, 0, b""),
-            mailbox.post(letter(0, to="carol")),
-            return_exceptions=True,
-        )
-
-    first, second, third = run(tmp_path / "mail.db", story)
-    assert [one.kind for one in (first, second)] == ["size", "size"]
-    assert third == 1
 
 
 def test_a_compacted_file_holds_nothing_of_what_was_taken_and_keeps_the_rest(tmp_path):

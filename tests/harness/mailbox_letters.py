@@ -1,0 +1,28 @@
+"""Letters for tests of the mailbox."""
+
+import asyncio
+import hashlib
+
+from sottovoce.study.relay import Letter
+from sottovoce.transport import Mailbox
+from sottovoce.transport.mailbox_tables import LetterSummary, Place
+
+SESSION = b"s" * 16
+
+
+def letter(number=0, body=b"body", *, sender="alice", to="bob", session=SESSION):
+    return Letter(session, sender, to, number, body)
+
+
+def sealed(body, number=0, *, sender="alice", session=SESSION):
+    return LetterSummary(
+        Place(session, sender, "bob", number), len(body), hashlib.sha256(body).digest()
+    )
+
+
+def run(path, story, **options):
+    async def told():
+        async with Mailbox(path, **options) as mailbox:
+            return await story(mailbox)
+
+    return asyncio.run(told())
