@@ -135,7 +135,7 @@ def _label(sick: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class ArrangedStudy:
     """What its study.toml says, who has what, and who must be there when the first peer asks."""
 
     name: str
@@ -156,7 +156,7 @@ class Arrangement:
         return head + self.after
 
 
-def _by_columns(remote: str, engine: str) -> Arrangement:
+def _by_columns(remote: str, engine: str) -> ArrangedStudy:
     settings = (
         TABLE,
         'partition = "features"',
@@ -168,18 +168,18 @@ def _by_columns(remote: str, engine: str) -> Arrangement:
     stays += ("harbour", "valley") if remote == "full" else ()
     helpers = SHARES if engine == "shares" else TRUST
     name = f"features, {remote}, {engine}"
-    return Arrangement(name, settings, helpers + COLUMNS, columns_of, stays=stays)
+    return ArrangedStudy(name, settings, helpers + COLUMNS, columns_of, stays=stays)
 
 
-def _owned(name: str, *settings: str) -> Arrangement:
+def _owned(name: str, *settings: str) -> ArrangedStudy:
     """One owner of data and key lends its work, and asks nobody."""
     owner = ORGANISATIONS["north"]
-    return Arrangement(name, (TABLE, *settings), LENT + ROWS, rows_of(1), owner, ())
+    return ArrangedStudy(name, (TABLE, *settings), LENT + ROWS, rows_of(1), owner, ())
 
 
 # The usual studies, which the others are compared with.
 PARTNERS = {
-    engine: Arrangement(
+    engine: ArrangedStudy(
         f"rows, {engine}",
         (TABLE, f'engine = "{engine}"'),
         (SHARES if engine == "shares" else TRUST) + ROWS,
@@ -194,32 +194,32 @@ _LISTS = 'weights = "reveal_feature_lists_to_coordinator"'
 ARRANGEMENTS = (
     *(_by_columns(remote, "shares") for remote in ("zero", "normalised", "full")),
     *(_by_columns(remote, "paillier") for remote in ("normalised", "full")),
-    Arrangement(
+    ArrangedStudy(
         "distrusted columns, shares",
         (TABLE, 'engine = "shares"', 'distrusted = ["sugar"]', "epsilon = 0.5"),
         SHARES + ROWS,
         stays=("evaluator", "dealer"),
     ),
-    Arrangement(
+    ArrangedStudy(
         "labels of two levels, shares",
         (TEXTS, 'engine = "shares"', 'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]'),
         SHARES,
         noted_of,
         stays=("evaluator", "dealer"),
     ),
-    Arrangement("intermediary", _ENCRYPTED, CLOUD + ROWS),
-    Arrangement("intermediary, sampled rados", (*_ENCRYPTED, _SAMPLED), CLOUD + ROWS),
-    Arrangement("intermediary, texts", (TEXTS, PAILLIER), CLOUD, texts_of),
+    ArrangedStudy("intermediary", _ENCRYPTED, CLOUD + ROWS),
+    ArrangedStudy("intermediary, sampled rados", (*_ENCRYPTED, _SAMPLED), CLOUD + ROWS),
+    ArrangedStudy("intermediary, texts", (TEXTS, PAILLIER), CLOUD, texts_of),
     _owned("outsourced"),
-    Arrangement("ring", (*_ENCRYPTED, _RING), TRUST + ROWS, rows_of(4)),
-    Arrangement("feature lists", (*_ENCRYPTED, _LISTS), TRUST + ROWS),
-    Arrangement("two peers", (*_ENCRYPTED, "min_peers = 2"), TRUST + ROWS, rows_of(2)),
-    Arrangement("descent", (*_ENCRYPTED, DESCENT), TRUST + ROWS),
-    Arrangement("descent, ring", (*_ENCRYPTED, DESCENT, _RING), TRUST + ROWS, rows_of(4)),
-    Arrangement("descent, intermediary, texts", (TEXTS, PAILLIER, DESCENT), CLOUD, texts_of),
+    ArrangedStudy("ring", (*_ENCRYPTED, _RING), TRUST + ROWS, rows_of(4)),
+    ArrangedStudy("feature lists", (*_ENCRYPTED, _LISTS), TRUST + ROWS),
+    ArrangedStudy("two peers", (*_ENCRYPTED, "min_peers = 2"), TRUST + ROWS, rows_of(2)),
+    ArrangedStudy("descent", (*_ENCRYPTED, DESCENT), TRUST + ROWS),
+    ArrangedStudy("descent, ring", (*_ENCRYPTED, DESCENT, _RING), TRUST + ROWS, rows_of(4)),
+    ArrangedStudy("descent, intermediary, texts", (TEXTS, PAILLIER, DESCENT), CLOUD, texts_of),
     _owned("descent, outsourced", DESCENT),
 )
 # What sites write to files, a third party learns from.
-EXPORTED = Arrangement(
+EXPORTED = ArrangedStudy(
     "exported rados", (*_ENCRYPTED, DESCENT, 'class_weight = "none"'), TRUST + ROWS
 )

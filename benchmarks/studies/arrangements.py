@@ -14,7 +14,7 @@ from benchmarks.studies.arranged import (
     ASKER,
     EXPORTED,
     PARTNERS,
-    Arrangement,
+    ArrangedStudy,
 )
 from benchmarks.timing import cpu_seconds, one_thread
 from sottovoce.cli.measurements import Row
@@ -40,14 +40,14 @@ USUAL_ROWS = 60
 
 
 def described(
-    arrangement: Arrangement, kind: type[StudyPlan], *, key_bits: int
+    arrangement: ArrangedStudy, kind: type[StudyPlan], *, key_bits: int
 ) -> StudyDescription:
     """What the arrangement's study.toml says."""
     return parse_study(arrangement.text(key_bits=key_bits), plan_type=kind)
 
 
 def trained(
-    arrangement: Arrangement, rows: int, *, description: StudyDescription, entropy: Entropy
+    arrangement: ArrangedStudy, rows: int, *, description: StudyDescription, entropy: Entropy
 ) -> StudyOutcome:
     """The arrangement's study in memory."""
     identities = {seat.name: Identity.draw(seat.name, entropy) for seat in description.seats}
@@ -65,7 +65,7 @@ class Spent:
     asked_bytes: int | None = None
     asked_seconds: float | None = None
 
-    def row(self, arrangement: Arrangement, partner: "Spent | None") -> Row:
+    def row(self, arrangement: ArrangedStudy, partner: "Spent | None") -> Row:
         """A line of the table, beside the usual study of the same engine."""
         return {
             "arrangement": arrangement.name,
@@ -83,7 +83,7 @@ def _each(asked: float | None, unit: float = 1.0) -> float | None:
     return None if asked is None else asked / ASKED / unit
 
 
-def spent(arrangement: Arrangement, rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
+def spent(arrangement: ArrangedStudy, rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
     """Train, and ask about a few rows as the first peer."""
     description, entropy = described(arrangement, kind, key_bits=key_bits), SystemEntropy()
     with one_thread():

@@ -27,7 +27,7 @@ Learner = Callable[[TableTrial, float], Floats]
 
 
 @dataclass(frozen=True)
-class Setting:
+class TableSetting:
     """A learner of the table, the penalties that it could have, and the one that it has."""
 
     learner: str
@@ -73,10 +73,10 @@ def _few(trial: TableTrial, penalty: float) -> Floats:
 # Shrinking by 2·rate·penalty is in units of 1/64 in an encrypted run.
 _FEW = tuple(2.0**power for power in range(-6, -1))
 SETTINGS = (
-    Setting("exact moments", _exact, table1.RIDGE),
-    Setting("M-loss", _m_loss, table1.M_PENALTY),
-    Setting("radoLearn", _united, table1.RADO_PENALTY, draws=20),
-    Setting("radoLearn, 100 rados", _few, table1.FEW_PENALTY, _FEW, draws=20),
+    TableSetting("exact moments", _exact, table1.RIDGE),
+    TableSetting("M-loss", _m_loss, table1.M_PENALTY),
+    TableSetting("radoLearn", _united, table1.RADO_PENALTY, draws=20),
+    TableSetting("radoLearn, 100 rados", _few, table1.FEW_PENALTY, _FEW, draws=20),
 )
 
 
@@ -88,7 +88,7 @@ class Trials:
     draws: Sequence[TableTrial]
 
     @classmethod
-    def of(cls, setting: Setting) -> Self:
+    def of(cls, setting: TableSetting) -> Self:
         """Those of one learner."""
         folds = [Fold(seed, fold) for seed in range(setting.seeds) for fold in range(FOLDS)]
         return cls(folds, [TableTrial(seed) for seed in range(setting.draws)])
@@ -103,7 +103,7 @@ class Trials:
             return 1.0
 
 
-def chosen(setting: Setting) -> tuple[float, float]:
+def chosen(setting: TableSetting) -> tuple[float, float]:
     """The penalty with the fewest errors, of equals the strongest; and its errors."""
     trials = Trials.of(setting)
     found = {penalty: trials.errors(setting.learn, penalty) for penalty in setting.candidates}
@@ -111,7 +111,7 @@ def chosen(setting: Setting) -> tuple[float, float]:
     return best, found[best]
 
 
-def measure(settings: Sequence[Setting], *, seeds: int) -> Iterator[Row]:
+def measure(settings: Sequence[TableSetting], *, seeds: int) -> Iterator[Row]:
     """What was chosen, and what the test rows say of it."""
     for setting in settings:
         penalty, inside = chosen(setting)

@@ -8,13 +8,13 @@ from typer.testing import CliRunner
 
 from benchmarks.commands import app
 from benchmarks.studies import table_settings
-from benchmarks.studies.table_settings import FOLDS, SETTINGS, Fold, Setting, chosen
+from benchmarks.studies.table_settings import FOLDS, SETTINGS, Fold, TableSetting, chosen
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import BoundError
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.learner)
-def test_the_table_has_what_the_folds_choose(setting: Setting) -> None:
+def test_the_table_has_what_the_folds_choose(setting: TableSetting) -> None:
     assert chosen(setting)[0] == setting.taken
 
 
@@ -33,12 +33,14 @@ def test_what_leaves_its_range_is_no_candidate() -> None:
             raise BoundError("beyond the range")
         return np.zeros(35) if penalty < 1 else trial.train.rows.T @ trial.train.labels
 
-    setting = Setting("x", learn, 1.0, (0.5, 1.0, 2.0), seeds=1, draws=1)
+    setting = TableSetting("x", learn, 1.0, (0.5, 1.0, 2.0), seeds=1, draws=1)
     assert chosen(setting)[0] == 1.0
 
 
 def test_the_command_prints_both_errors(monkeypatch) -> None:
-    quick = Setting("x", lambda trial, _: trial.train.rows.T @ trial.train.labels, 1.0, (1.0,), 1)
+    quick = TableSetting(
+        "x", lambda trial, _: trial.train.rows.T @ trial.train.labels, 1.0, (1.0,), 1
+    )
     monkeypatch.setattr(table_settings, "SETTINGS", (quick,))
     done = CliRunner().invoke(app, ["table-settings", "--seeds", "2", "--json"])
     (row,) = json.loads(done.stdout)["rows"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.studies.arranged import ARRANGEMENTS, ASKER, FEWEST, Arrangement, Parts
+from benchmarks.studies.arranged import ARRANGEMENTS, ASKER, FEWEST, ArrangedStudy, Parts
 from benchmarks.studies.arrangements import trained
 from harness.entropy import SeededEntropy
 from harness.network import read_toy
@@ -52,7 +52,7 @@ def one_draw() -> Iterator[None]:
 class ToyArrangement:
     """One of them, small."""
 
-    arrangement: Arrangement
+    arrangement: ArrangedStudy
 
     @property
     def name(self) -> str:
