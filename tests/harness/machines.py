@@ -434,10 +434,15 @@ class Machine:
         raise AssertionError(f"{self.name}: too few letters of {stage}\n{self.story()}")
 
     def kill(self) -> None:
-        """kill −9, and wait until it is dead: its files are free then."""
+        """kill −9, and wait until it is dead: its files and its port are free then.
+
+        The first thread may be dead while others, which have the same files, are still dying.
+        """
         os.kill(self.pid, signal.SIGKILL)
-        status = Path(f"/proc/{self.pid}/stat")
-        while status.read_text().rpartition(")")[2].split()[0] != "Z":
+        process = Path(f"/proc/{self.pid}")
+        while (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.005)
+        while len(list((process / "task").iterdir())) > 1:
             time.sleep(0.005)
 
     def signal(self, number: int) -> None:
