@@ -138,9 +138,10 @@ def measure(
     kind: type[StudyPlan] = StudyPlan,
     make: Callable[..., SecretKey] = generate,
     key_bits: int = 3072,
+    only: str = "",
     progress: Progress = lambda _: None,
 ) -> Iterator[Row]:
-    """A row for each arrangement, the usual studies first."""
+    """A row for each arrangement with `only` in its name, the usual studies first."""
     progress("making keys")
     # Two parties of a study may each need one, and never the same.
     keys = cycle([make(key_bits, entropy=SystemEntropy()) for _ in range(2)])
@@ -149,11 +150,12 @@ def measure(
         progress(usual.name)
         partners[engine] = spent(usual, rows, kind=kept, key_bits=key_bits)
         yield partners[engine].row(usual, None)
-    for arrangement in ARRANGEMENTS:
+    for arrangement in (each for each in ARRANGEMENTS if only in each.name):
         progress(arrangement.name)
         engine = "shares" if arrangement.name.endswith("shares") else "paillier"
         found = spent(arrangement, rows, kind=kept, key_bits=key_bits)
         yield found.row(arrangement, partners[engine])
-    progress(EXPORTED.name)
-    found = spent_on_export(rows, kind=kept, key_bits=key_bits)
-    yield found.row(EXPORTED, partners["paillier"])
+    if only in EXPORTED.name:
+        progress(EXPORTED.name)
+        found = spent_on_export(rows, kind=kept, key_bits=key_bits)
+        yield found.row(EXPORTED, partners["paillier"])

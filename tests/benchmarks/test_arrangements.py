@@ -50,8 +50,17 @@ def test_rows_come_one_after_the_other_beside_their_partner(monkeypatch) -> None
         engine = "shares" if row["arrangement"].endswith("shares") else "paillier"
         assert row["ratio"] == pytest.approx(row["seconds"] / seconds[f"rows, {engine}"])
 
+    some = [row["arrangement"] for row in measure(60, make=lambda *_, **__: 0, only="ring")]
+    assert some == [*(each.name for each in PARTNERS.values()), "ring", "descent, ring"]
+
 
 def test_the_command_prints_one_json_object(monkeypatch) -> None:
-    monkeypatch.setattr(bench, "measure", lambda rows, *, progress: [{"rows": rows}])
-    done = CliRunner().invoke(app, ["arrangements", "--rows", "60", "--json"])
-    assert json.loads(done.stdout) == {"bits": 3072, "peers": 3, "rows": [{"rows": 60}]}
+    def quick(rows, *, only, key_bits, progress):
+        progress(only)
+        return [{"arrangement": only, "rows": rows, "seconds": key_bits}]
+
+    monkeypatch.setattr(bench, "measure", quick)
+    words = ["arrangements", "--rows", "60", "--only", "ring", "--bits", "2048", "--json"]
+    done = CliRunner().invoke(app, words)
+    row = {"arrangement": "ring", "rows": 60, "seconds": 2048}
+    assert json.loads(done.stdout) == {"bits": 2048, "peers": 3, "rows": [row]}
