@@ -77,6 +77,7 @@ class LargeSite:
     documents: int = 10**5
     features: int = 512
     processes: int = 0
+    alpha: float = 1.0
 
     @property
     def workers(self) -> int:
@@ -97,7 +98,13 @@ def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, lis
             write_notes(small, _FEW, seed=number)
             others[site] = list(open_source(small, OPTIONS).documents())
         size = path.stat().st_size
-        plan = StudyPlan("site", Labels(("0", "1")), features=trial.features, engine=Engine.QUORUM)
+        plan = StudyPlan(
+            "site",
+            Labels(("0", "1")),
+            features=trial.features,
+            alpha=trial.alpha,
+            engine=Engine.QUORUM,
+        )
         entropy = SystemEntropy()
         roster, identities = draw_roster(
             SITES, entropy=entropy, with_dealer=False, with_evaluator=False
@@ -122,6 +129,7 @@ def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, lis
     facts: Row = {
         "documents": trial.documents,
         "features": trial.features,
+        "alpha": trial.alpha,
         "processes": trial.workers,
         "megabytes": size / 1e6,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -12,9 +12,10 @@ from itertools import islice
 import numpy as np
 
 from sottovoce.errors import InputError
-from sottovoce.study.choices import DictionaryKind, Rare
+from sottovoce.study.choices import DictionaryKind, Engine, Rare
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.rare_classes import rare_classes, without_rare
+from sottovoce.study.stages.contributions import scales_of
 from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
 from sottovoce.study.study import Study
@@ -96,6 +97,9 @@ def _to_train_with(
             f"found {len(training)}{without}",
             hints=("bring more documents",),
         )
+    if plan.level is Level.DOCUMENT and study.engine is not Engine.PAILLIER:
+        with naming(name):
+            scales_of(plan, len(training))
     if name in plan.arrangement.answerers:
         EntityTable.of(name, documents)
     return training, rare

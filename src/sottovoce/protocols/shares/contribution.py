@@ -49,11 +49,16 @@ class MomentScales:
             raise InputError(f"moments: expected a penalty above 0, found {penalty:g}")
         trace = weight * row_norm**2
         top = trace + penalty if ceiling is None else max(ceiling, penalty)
-        bits = matrix_word_bits(top / penalty) - math.frexp(top)[1]
+        bits = _fraction_bits(top, penalty)
         if bits < 1:
+            enough = next(
+                (penalty * 2**n for n in range(1, 64) if _fraction_bits(top, penalty * 2**n) > 0),
+                top,
+            )
             raise InputError(
                 f"moments: a spectrum from {penalty:g} to {top:g} leaves no fraction bits",
-                hints=("raise the penalty", "or agree on the upper end of the spectrum first"),
+                hints=(f"agree on alpha = {enough:g} or more in a new study",),
+                setting="alpha",
             )
         return cls(
             Scale.covering(trace, fraction_bits=bits),
@@ -87,3 +92,8 @@ class MomentScales:
             words[place] = ring.encode(part, self.matrix)
         words[triangle.size :] = ring.encode(products, self.vectors).ravel()
         return words
+
+
+def _fraction_bits(top: float, penalty: float) -> int:
+    """How many fraction bits a matrix has, of which the spectrum has these ends."""
+    return matrix_word_bits(top / penalty) - math.frexp(top)[1]

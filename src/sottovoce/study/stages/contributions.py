@@ -94,11 +94,7 @@ class MomentPlan:
     @classmethod
     def of(cls, plan: StudyPlan, totals: Totals) -> Self:
         """From public numbers alone."""
-        width = plan.width - totals.absent
-        smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
-        norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
-        scales = MomentScales.fit(weight=totals.rows, row_norm=norm, penalty=smallest)
-        return cls(width, plan.labels.width, scales)
+        return cls(plan.width - totals.absent, plan.labels.width, scales_of(plan, totals.rows))
 
     @property
     def purpose(self) -> str:
@@ -118,6 +114,16 @@ class MomentPlan:
         """The triangle and the right-hand sides in an array of words."""
         size = Triangle(self.width).size
         return words[:size], words[size:].reshape(self.width, self.classes)
+
+
+def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
+    """How the moments of so many rows stand in words; refuses more than the penalty is enough for.
+
+    Those of one peer can be too many before those of the others are known.
+    """
+    smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
+    norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
+    return MomentScales.fit(weight=rows, row_norm=norm, penalty=smallest)
 
 
 @dataclass(frozen=True)
