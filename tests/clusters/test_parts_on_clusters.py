@@ -3,6 +3,7 @@
 import hashlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +153,9 @@ def test_spark_runs_the_same_tasks_by_the_recipe_of_the_manual(
 ) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
     monkeypatch.setattr(stretches, "SMALLEST_BYTES", table.stat().st_size // 4)
+    # Its workers begin with nothing but their environment.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     expected = digest(task_of(table))
     page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
     recipe: dict[str, Any] = {}
