@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulation.mailbox import BrokenError
-from simulation.site import CONTROL, COORDINATOR, Made, Site
+from simulation.site import CONTROL, COORDINATOR, Site
 from sottovoce.study.relay import Letter
+
+if TYPE_CHECKING:
+    from simulation.parts import Made
 
 
 @dataclass

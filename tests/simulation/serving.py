@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from harness.letters import Salted
 from simulation.journals import CrashingJournal
-from simulation.site import COORDINATOR, Noting, Site
+from simulation.parts import Noting
+from simulation.site import COORDINATOR, Site
 from sottovoce.course.actions import Action, WakeAt
 from sottovoce.course.inputs import Failure, Seen, Tick
 from sottovoce.course.participant_record import SEAT, ParticipantRecord

@@ -7,15 +7,12 @@ Everything else that a step asks for waits in `todo` until the world lets the se
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from harness.entropy import SeededEntropy
-from harness.letters import Salted
-from simulation.journals import CrashingJournal
+from simulation.parts import Made, Noting, Parts
 from sottovoce.course import training_coordinator, training_participant
 from sottovoce.course.actions import (
     Action,
@@ -49,16 +46,14 @@ from sottovoce.course.inputs import (
 from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.participant_state import Participation
 from sottovoce.course.phases import Phase
-from sottovoce.course.terms import Terms
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
-from sottovoce.entropy import Entropy, Expansion
+from sottovoce.entropy import Expansion
 from sottovoce.errors import JournalError, SottovoceError, ViolationError
 from sottovoce.node.seat.decider_carrier import KEPT, read_record
-from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, Packer, SeatSession
+from sottovoce.node.seat.durable_seat import _ENTROPY, DurableSeat, SeatSession
 from sottovoce.protocols.conversation import Gather, Receive
 from sottovoce.protocols.messages import Message
-from sottovoce.protocols.seat import Packet
 from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Attempt
@@ -71,50 +66,6 @@ KEY = bytes(32)
 COORDINATOR = "coordinator"
 CONTROL = b"control"
 _OVER = {Phase.STOPPED, Phase.CLOSED, Phase.LEFT, Phase.WITHDRAWN}
-
-
-@dataclass(frozen=True)
-class Made:
-    """A letter before it was sealed: the stream that its program draws from, and its bytes."""
-
-    material: bytes
-    kind: str
-    body: bytes
-
-
-@dataclass
-class Noting:
-    """Packs letters as another packer does, and notes from which material they were made."""
-
-    packer: Packer
-    made: dict[bytes, Made]
-    material: bytes = b""
-
-    def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
-        letter = self.packer.pack(packet, entropy=entropy)
-        body = sha256(packet.body).digest()
-        self.made[sha256(letter.body).digest()] = Made(self.material, tag_of(packet.body), body)
-        return letter
-
-    def unpack(self, letter: Letter) -> Packet:
-        return self.packer.unpack(letter)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a simulation is made of: the terms, the programs of a seat, and how it packs letters.
-
-    `course` makes the programs of a seat in a study, of this edition of its documents (0: as they
-    were first); `model` takes out of them what stays.
-    """
-
-    study: Study
-    terms: Terms
-    course: Callable[[str, Study, OpenedSumsBook, int], Any]
-    model: Callable[[Any], Any]
-    counted: Callable[[Any], tuple[str, ...]]
-    relay: Callable[[str, Any], Packer] = field(default=lambda name, course: Salted())
-    journal: type[CrashingJournal] = CrashingJournal
 
 
 class Site:

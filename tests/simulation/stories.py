@@ -14,9 +14,10 @@ from simulation.copies import AskedCopyWorld, CopyWorld
 from simulation.copies import Case as CopyCase
 from simulation.invariants import Trained
 from simulation.journals import CrashingJournal
+from simulation.parts import Parts
 from simulation.serving import ServingParts
 from simulation.serving_world import ServingWorld
-from simulation.site import CONTROL, COORDINATOR, Parts, Site
+from simulation.site import CONTROL, COORDINATOR, Site
 from simulation.toy import _CODEC, DIGIT, ToyCourse, ToyMask
 from simulation.toy_queries import ToyPrograms
 from simulation.toy_queries import ideal as ideal_label

@@ -10,7 +10,8 @@ from typing import Any
 from simulation.invariants import INVARIANTS, Evidence, Trained
 from simulation.journals import Crash
 from simulation.mailbox import BrokenError, ConflictError, Mailbox
-from simulation.site import COORDINATOR, Parts, Site
+from simulation.parts import Parts
+from simulation.site import COORDINATOR, Site
 from sottovoce.course.inputs import SeatTaken
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
