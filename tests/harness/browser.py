@@ -146,6 +146,11 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.wire.call("Emulation.setEmulatedMedia", self.session, features=[scheme])
 
+    async def printed(self, width: int) -> None:
+        """Laid out as on paper of this width."""
+        await self.sized(width)
+        await self.wire.call("Emulation.setEmulatedMedia", self.session, media="print")
+
     async def scripts(self, *, enabled: bool) -> None:
         """Whether pages may run scripts of their own."""
         await self.wire.call(

@@ -35,6 +35,15 @@ LOOKED_FOR = (
 """What people look for in a report, below its titles."""
 
 
+PAPER = 700
+"""A sheet of A4 without its margins, in pixels."""
+UNFOLDED = """() => Array.from(document.querySelectorAll("details"))
+  .filter(part => [part.querySelector("summary"), part.querySelector("table, article, div")]
+    .some(shown => shown === null || !shown.checkVisibility() || shown.offsetHeight === 0))
+  .map(part => part.textContent.slice(0, 60))"""
+"""Of what is folded on the screen, what paper shows without its title or its content."""
+
+
 @pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine: make browser")
 def test_card_and_report_can_be_read_by_everybody(tmp_path: Path) -> None:
     card = card_page(card_of(parse_study(example()), "Northfield Hospital"))
@@ -51,6 +60,10 @@ def test_card_and_report_can_be_read_by_everybody(tmp_path: Path) -> None:
                     await tab.sized(width, dark=dark)
                     assert await tab.axe() == []
                     assert await tab.run("document.documentElement.scrollWidth") <= width
+                await tab.printed(PAPER)
+                assert await tab.run("document.documentElement.scrollWidth") <= PAPER
+                assert await tab.run(f"({UNFOLDED})()") == []
+                await tab.sized(1400)
             text = await tab.text()
             assert all(part in text for part in (*PARTS, *LOOKED_FOR))
 
