@@ -40,6 +40,13 @@ def test_no_folder_is_flat() -> None:
     assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
+def test_a_module_passes_no_names_of_others_on() -> None:
+    """Only a package may: everything else is imported from where it is defined."""
+    passing = [path for path in python_files() if "\n__all__" in path.read_text("utf-8")]
+    assert len(passing) > 10
+    assert [str(path) for path in passing if path.name != "__init__.py"] == []
+
+
 def test_no_imports_go_in_a_cycle() -> None:
     imported = imports_of("sottovoce")
     assert len(imported) > 300
