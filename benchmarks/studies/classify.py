@@ -2,7 +2,8 @@
 
 Ours is a whole query, every message through its bytes: rows under masks to the two holders of the
 model's shares, or scores on ciphertexts, many documents packed into one and opened under a mask;
-then the private verdict. `score_documents_per_s` leaves the verdict out (the asker gets scores).
+then the private verdict. `score_documents_per_s` leaves the verdict out (the asker gets scores),
+`unchecked_documents_per_s` the check in engine quorum that signs are bits, to show what it costs.
 phe does the same scores one document a ciphertext, and whoever decrypts reads them: no privacy
 of score or label. The model is made before the clock starts; every label and score is checked.
 """
@@ -255,6 +256,8 @@ def _rows(
     for quorum in quorums:
         quorum.check(few.rows)
         turns[quorum.named] = partial(quorum.asked, few.rows)
+        if not quorum.study.fast_labels:
+            turns[f"{quorum.named} unchecked"] = partial(quorum.asked_unchecked, few.rows)
     with one_thread():
         seconds = interleaved({**turns, "phe": partner.scores}, rounds=trial.rounds)
     rates = {way: size / seconds[" ".join(way)] for way, size in sizes.items()}
@@ -275,6 +278,7 @@ def _rows(
             "verdict": verdict,
             "documents_per_s": rates[labels, verdict],
             "score_documents_per_s": rates[labels, "scores"],
+            "unchecked_documents_per_s": None,
             "phe_documents_per_s": theirs,
             "ratio": rates[labels, verdict] / theirs,
             "bytes_per_document": sent / sizes[labels, verdict],
@@ -282,6 +286,7 @@ def _rows(
     asked = few.rows.shape[0]
     for quorum in quorums:
         rate = asked / seconds[quorum.named]
+        unchecked = seconds.get(f"{quorum.named} unchecked")
         yield {
             "bits": sealed.study.plan.key_bits,
             "words": trial.words,
@@ -293,6 +298,7 @@ def _rows(
             "verdict": quorum.verdict,
             "documents_per_s": rate,
             "score_documents_per_s": None,
+            "unchecked_documents_per_s": asked / unchecked if unchecked else None,
             "phe_documents_per_s": theirs,
             "ratio": rate / theirs,
             "bytes_per_document": quorum.asked(few.rows).traffic.total_bytes / asked,
