@@ -120,7 +120,7 @@ def test_a_script_that_is_not_there(tmp_path: Path, ledger: SiteLedger) -> None:
 def marked(tmp_path: Path) -> tuple[ScriptGate, Path]:
     """A script that never answers, and the file that it makes when it starts."""
     started = tmp_path / "started"
-    return ScriptGate(script(tmp_path, f'touch "{started}"; exec sleep 3600')), started
+    return ScriptGate(script(tmp_path, f'touch "{started}"; exec sleep 3600'), 10), started
 
 
 def test_a_script_is_not_started_for_a_question_that_was_given_up(
@@ -174,6 +174,6 @@ def test_an_approval_that_begins_after_its_study_was_cancelled_ends_at_once(
             await leaving
         gate.given_up.set()
 
-    # The loop's end waits for its threads: a script that was started would hold it up for an hour.
+    # The loop's end waits for its threads, and so for a script that was started.
     asyncio.run(story())
     assert not started.exists()
