@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import resource
 from types import SimpleNamespace
 
 import pytest
 
 from harness.mailbox_letters import SESSION, letter, run, sealed
-from sottovoce.transport import Limits
+from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.transport import Limits, Mailbox
 from sottovoce.transport.limits import PART
 from sottovoce.transport.problems import Refusal
 
@@ -108,6 +110,30 @@ def test_a_letter_above_the_limit_is_refused(tmp_path):
             await mailbox.open_upload(sealed(bytes(11)))
 
     run(tmp_path / "mail.db", story, limits=Limits(letter=10))
+
+
+def test_a_server_that_starts_on_a_full_disk_proposes_to_free_space_and_loses_nothing(tmp_path):
+    """No word of a damaged file or of an older copy: restoring one would end the study."""
+    path = tmp_path / "mail.db"
+    run(path, lambda mailbox: mailbox.post(letter(0, b"kept")))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Like a full disk, this fails the first write to a file.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(KeyFileError, match=r"mail\.db: cannot be written") as failure:
+            Mailbox(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not isinstance(failure.value, DamagedFileError)
+    assert failure.value.hints == ("free some space, and start again: the study continues",)
+    kept = run(path, lambda mailbox: mailbox.letters("bob"))
+    assert [stored.body for _, stored in kept] == [b"kept"]
+
+
+def test_a_mailbox_out_of_reach_is_not_called_damaged(tmp_path):
+    with pytest.raises(KeyFileError, match=r"mail\.db: cannot be opened") as failure:
+        Mailbox(tmp_path / "missing" / "mail.db")
+    assert not isinstance(failure.value, DamagedFileError)
 
 
 def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):

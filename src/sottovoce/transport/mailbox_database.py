@@ -6,12 +6,13 @@ letters that another process stored.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from sottovoce.entropy import SystemEntropy
-from sottovoce.errors import DamagedFileError
+from sottovoce.errors import DamagedFileError, KeyFileError
 from sottovoce.transport.problems import Refusal
 
 AWAY = "database"
@@ -143,7 +144,7 @@ class SqliteDatabase:
     def open(self, *, writing: bool) -> Connection:
         """A connection to the file."""
         path = self.path
-        try:
+        with _translated(path):
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             if writing:
                 # SQLite makes the journal with the file's own mode.
@@ -155,14 +156,6 @@ class SqliteDatabase:
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
             else:
                 connection.execute("PRAGMA query_only = ON")
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(
-                f"{path}: cannot be opened as a mailbox ({error})",
-                hints=(
-                    "restore the newest copy of the whole folder, including the journal",
-                    "without one the study is over: sottovoce study create --from STUDY",
-                ),
-            ) from error
         return connection
 
     def begin(self, connection: Connection) -> None:
@@ -191,10 +184,11 @@ class SqliteDatabase:
         if highest:
             drawn = SystemEntropy().bits(_DRAWN_BITS)
             first = ((highest >> _START_BITS) + 1 << _START_BITS) + drawn
-            connection.execute("INSERT INTO starts VALUES (?, ?)", (first, highest))
-            connection.execute(
-                "UPDATE sqlite_sequence SET seq = ? WHERE name = 'letters'", (first - 1,)
-            )
+            with _translated(self.path):
+                connection.execute("INSERT INTO starts VALUES (?, ?)", (first, highest))
+                connection.execute(
+                    "UPDATE sqlite_sequence SET seq = ? WHERE name = 'letters'", (first - 1,)
+                )
         starts = connection.execute("SELECT first, before FROM starts ORDER BY first").fetchall()
         firsts = [0, *(first for first, _ in starts)]
         ends = (before + 1 for _, before in starts)
@@ -222,6 +216,37 @@ class SqliteDatabase:
         """Rewrite the file."""
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Translate errors of SQLite: only a damaged file is a reason to restore a copy."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: sqlite3.DatabaseError) -> KeyFileError:
+    # The low byte is the kind, the others say where it happened.
+    match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            return KeyFileError(
+                f"{path}: cannot be written ({error}); no letter is lost",
+                hints=("free some space, and start again: the study continues",),
+            )
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_ERROR:
+            return DamagedFileError(
+                f"{path}: cannot be opened as a mailbox ({error})",
+                hints=(
+                    "restore the newest copy of the whole folder, including the journal",
+                    "without one the study is over: sottovoce study create --from STUDY",
+                ),
+            )
+    return KeyFileError(
+        f"{path}: cannot be opened ({error})",
+        hints=("another process uses it, or this user may not write in its folder",),
+    )
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
