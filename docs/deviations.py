@@ -167,7 +167,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
             folder="protocols/quorum",
         ),
         "a coordinator or a member that tells or sends wrong numbers in other openings can make "
-        "labels wrong, and now and then read one bit, in a query that mostly ends loudly",
+        "labels wrong, and now and then read one bit, in a query that mostly ends loudly; with "
+        "three or more classes it may so learn which class won a single comparison, and a peer "
+        "that makes up its part of a joint ROC may learn more about the scores of its own rows. No "
+        "test plays these two",
     ),
     Deviation(
         COORDINATOR,
