@@ -2,8 +2,8 @@
 
 In each run somebody is killed at every boundary of a stage, and everybody who answers while a
 question is open. Run number k begins with victim number k, so that as many runs as there are
-machines kill each of them at each boundary. The first run belongs to every test run, where no
-other arrangement takes the same way.
+machines kill each of them at each boundary. The first run of six arrangements belongs to every
+test run; rings, sampled rados, two label levels and the others are among the long tests.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ def check_killed(place: Village, run: int) -> None:
     assert labels["labels"] == place.scene.labels("north", ASKED), labels
 
 
-# One for every way that letters take; the others are among the long tests.
+# Few, because each takes some fifteen seconds.
 SHORT = {
     "features-zero-shares",
     "features-full-shares",
