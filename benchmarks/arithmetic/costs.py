@@ -13,11 +13,11 @@ A test runs every block on counting arithmetic and compares.
 from dataclasses import dataclass
 
 from sottovoce.numbers.packing import Slots
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.logarithm import LogPlan
 from sottovoce.protocols.two_party.comparison import SignPlan
 from sottovoce.protocols.two_party.division import DivPlan
 from sottovoce.protocols.two_party.exponential import ExpPlan
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.logarithm import LogPlan
 from sottovoce.protocols.two_party.solve import SolvePlan
 
 # A message's tag and fields, and the head of a tensor (key, layout, scale), stay below these.

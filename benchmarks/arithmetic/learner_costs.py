@@ -13,12 +13,12 @@ from benchmarks.arithmetic.costs import Cost
 from sottovoce.numbers.packing import Slots
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, RoundedTotals
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import PROBE_BITS
 from sottovoce.paper.rado_solver import SolverPlan
 from sottovoce.protocols.rado_descent.plan import DescentPlan
 from sottovoce.protocols.rado_descent.sealed_theta import division_plan
 from sottovoce.protocols.two_party.comparison import SignPlan
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import PROBE_BITS
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.residual import SPARE_BITS, residual_tolerance
 

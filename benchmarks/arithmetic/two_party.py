@@ -19,14 +19,14 @@ from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SecretKey, decrypt, encrypt, generate
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import invert, invert_rule
+from sottovoce.paper.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.comparison import SignPlan, sign_rules, signs
 from sottovoce.protocols.two_party.division import DivPlan, division_rule, reciprocal
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import invert, invert_rule
-from sottovoce.protocols.two_party.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import (

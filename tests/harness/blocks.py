@@ -18,16 +18,16 @@ from sottovoce.entropy import Entropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Ciphertext, Encrypted, Plain, SecretKey, decrypt, encrypt
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import invert, invert_rule
+from sottovoce.paper.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.comparison import SignPlan, sealed_signs, sign_rules, signs
 from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.division import DivPlan, divide, division_rule, reciprocal
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import invert, invert_rule
 from sottovoce.protocols.two_party.lines import cut_and_multiply, line_rule
-from sottovoce.protocols.two_party.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, fix, matrix_product
 from sottovoce.protocols.two_party.products import (

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.paillier import Plain
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.logarithm import LogPlan
 from sottovoce.protocols.two_party.division import DivPlan
 from sottovoce.protocols.two_party.goldschmidt import FACTOR_BITS, GoldschmidtSteps
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.logarithm import LogPlan
 from sottovoce.protocols.two_party.solve import SolvePlan
 
 

@@ -15,11 +15,11 @@ from harness.blocks import BLOCKS, Block
 from harness.transcripts import SEEDS, deliver, from_json, record, seated, to_json, with_body
 from harness.two_party import codec_for
 from sottovoce.errors import TheirError
+from sottovoce.paper.inversion.crossed import MaskedMatrices
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.messages import Enough, Message
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.two_party.comparison import NumberBits, SealedTests
-from sottovoce.protocols.two_party.crossed import MaskedMatrices
 from sottovoce.protocols.two_party.lines import LineProducts, MaskedLines
 from sottovoce.protocols.two_party.matrices import Fixed, FixedFactor
 from sottovoce.protocols.two_party.products import MaskedFactors, Products

@@ -27,11 +27,11 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import check_inverse, invert
+from sottovoce.paper.inversion.inverse import checked_stages as inverse_stages
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.guard import AnswerRule
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import check_inverse, invert
-from sottovoce.protocols.two_party.inverse import checked_stages as inverse_stages
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.rados import solve_rados

@@ -10,11 +10,11 @@ from harness.entropy import SeededEntropy
 from harness.two_party import opened, sealed, talk
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, SecretKey, decrypt, encrypt
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import invert, invert_rule
 from sottovoce.protocols.conversation import EVALUATOR
 from sottovoce.protocols.two_party.comparison import sign_rules, signs
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import invert, invert_rule
 from sottovoce.protocols.two_party.products import multiply, product_rules
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "paillier.json"

@@ -10,12 +10,12 @@ from harness.keys import toy_key
 from harness.two_party import talk
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt, encrypt
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import invert, invert_rule
+from sottovoce.paper.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.conversation import EVALUATOR
 from sottovoce.protocols.two_party.division import DivPlan, divide, division_rule
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import invert, invert_rule
-from sottovoce.protocols.two_party.logarithm import LogPlan, logarithm, logarithm_rules
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
 from sottovoce.protocols.two_party.solve import SolvePlan

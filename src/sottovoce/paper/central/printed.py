@@ -53,6 +53,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import Floats
+from sottovoce.paper.inversion.inverse import check_inverse, checked_stages, invert
 from sottovoce.protocols.blind_sum import Member, RoundBook, pairwise
 from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import agreed_from
@@ -64,7 +65,6 @@ from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.sealed_model import SealedModel, StudyKey, check_key, closing
-from sottovoce.protocols.two_party.inverse import check_inverse, checked_stages, invert
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import (
     MaskedColumnAndRow,

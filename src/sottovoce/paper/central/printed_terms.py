@@ -8,9 +8,9 @@ import numpy as np
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, PublicKey
+from sottovoce.paper.inversion.hyperpower import InvPlan
 from sottovoce.protocols.blind_sum import CiphertextSpace, Plan, Round, SummedVector
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.two_party.hyperpower import InvPlan
 from sottovoce.protocols.two_party.masks import Masking
 
 

@@ -14,8 +14,7 @@ from sottovoce.errors import BoundError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import decrypt
-from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, ask
-from sottovoce.protocols.two_party.crossed import (
+from sottovoce.paper.inversion.crossed import (
     Crossed,
     Factors,
     MaskedMatrices,
@@ -25,6 +24,7 @@ from sottovoce.protocols.two_party.crossed import (
     cut_and_multiply_matrices,
     matrix_rule,
 )
+from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, ask
 from sottovoce.protocols.two_party.masks import Masking
 
 KEY = toy_key(bits=768)

@@ -14,12 +14,12 @@ from sottovoce.errors import BoundError, InputError, MismatchError, ViolationErr
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Plain, decrypt, encrypt
-from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.two_party.logarithm import (
+from sottovoce.paper.logarithm import (
     LogPlan,
     logarithm,
     logarithm_rules,
 )
+from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import MaskedTruncation
 

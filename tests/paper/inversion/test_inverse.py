@@ -11,15 +11,15 @@ from harness.two_party import talk
 from harness.two_party_ideals import plain_inverse
 from sottovoce.errors import BoundError, InputError, MismatchError, SottovoceError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
-from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.two_party.crossed import MaskedMatrices
-from sottovoce.protocols.two_party.hyperpower import InvPlan
-from sottovoce.protocols.two_party.inverse import (
+from sottovoce.paper.inversion.crossed import MaskedMatrices
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.paper.inversion.inverse import (
     check_inverse,
     checked_stages,
     invert,
     invert_rule,
 )
+from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.two_party.masks import Masking
 
 KEY = toy_key(bits=768)

@@ -31,9 +31,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Layout, Plain, SecretKey, Unsent
-from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.guard import AnswerRule
-from sottovoce.protocols.two_party.crossed import (
+from sottovoce.paper.inversion.crossed import (
     Crossed,
     CutMatrices,
     Factors,
@@ -41,9 +39,11 @@ from sottovoce.protocols.two_party.crossed import (
     cut_and_multiply_matrices,
     matrix_rule,
 )
+from sottovoce.paper.inversion.hyperpower import InvPlan
+from sottovoce.protocols.conversation import Party
+from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.directions import cut_times_fixed, direction_rule
 from sottovoce.protocols.two_party.goldschmidt import FACTOR_BITS, Move
-from sottovoce.protocols.two_party.hyperpower import InvPlan
 from sottovoce.protocols.two_party.masks import filled
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, fix
 from sottovoce.protocols.two_party.residual import check_stage, is_small

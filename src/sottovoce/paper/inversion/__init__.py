@@ -1,0 +1,1 @@
+"""S.Inv, the inverse of an encrypted matrix, which the printed learners need."""
