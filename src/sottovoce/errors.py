@@ -48,7 +48,7 @@ class OurError(SottovoceError):
 
 
 class InputError(OurError, ValueError):
-    """What a user gave cannot be used (a ValueError too, as scikit-learn's contract asks).
+    """A user's input cannot be used (a ValueError too, as scikit-learn's contract asks).
 
     `setting` names the setting of a plan that is wrong, where one is.
     """

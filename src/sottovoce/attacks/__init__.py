@@ -1,4 +1,4 @@
-"""What an observer could do with what it saw."""
+"""Attacks of an observer on the messages that it saw."""
 
 from sottovoce.attacks.blocks import attack_blocks
 from sottovoce.attacks.everything import AttackAttempt, AttackReport, attack_everything

@@ -1,4 +1,4 @@
-"""What an observer saw, in the shapes in which the paper's protocols could have shown it."""
+"""An observer's knowledge, in the shapes in which the paper's protocols could have shown it."""
 
 from dataclasses import dataclass
 from typing import Any, Self

@@ -45,7 +45,7 @@ class PublicText:
 
     @classmethod
     def of(cls, documents: Sequence[Document], labels: Labels) -> Self:
-        """What other text of the same kind tells."""
+        """Read the frequencies of other text of the same kind."""
         members = labels.membership([labels.classes(text) for text in documents])
         rows = members.sum(axis=0).astype(np.float64)
         by_word: dict[str, NDArray[np.float64]] = {}
@@ -81,7 +81,7 @@ def attack_frequencies(counts: Floats, rows: Floats, public: PublicText) -> tupl
 
 @dataclass(frozen=True)
 class NamedFeatures:
-    """What the coordinator saw, and how many features were given their own word."""
+    """The coordinator's view, and the number of features that were given their own word."""
 
     seen: str
     features: int
@@ -99,7 +99,7 @@ class Target:
     key: DictionaryKey
 
     def counts(self, *, rounded: bool) -> Counts:
-        """What the coordinator gets."""
+        """The counts that the coordinator gets."""
         own = (count(part, self.plan, key=self.key) for part in self.parts)
         exclusive = self.plan.labelling.labels.exclusive
         return reduce(

@@ -1,4 +1,4 @@
-"""What came back, and how much of it is true: attacks never see the truth, the score does."""
+"""Recovered documents and their score; attacks never see the truth, the score does."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def worth_telling(documents: Iterable[Recovered]) -> tuple[Recovered, ...]:
 
 @dataclass(frozen=True)
 class Score:
-    """How much of the truth came back.
+    """The part of the truth that came back.
 
     A word says log2(m / the number of documents that have it) bits. A recovered document is
     `matched` with a true one (each once, the best first) if at least half of what its words

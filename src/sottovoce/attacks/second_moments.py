@@ -33,7 +33,7 @@ _COMPANIONS = 12
 
 @dataclass(slots=True, repr=False)
 class _Remainder:
-    """What is left of G, and the documents that were taken out of it."""
+    """The remainder of G, and the documents that were taken out of it."""
 
     left: Floats
     most: int
@@ -136,7 +136,7 @@ def _common_document(
 
 
 def _bounds(left: Floats, words: NDArray[np.intp], weights: Floats) -> Floats:
-    """What each of these words of one document allows every word to weigh in it."""
+    """Return the largest weight that each of these words of a document allows every word."""
     bounds = left[words] / weights[:, np.newaxis]
     bounds[np.arange(len(words)), words] = weights
     return bounds

@@ -32,7 +32,7 @@ SMALLEST_BLOCK = 3
 
 @dataclass(frozen=True)
 class AttackTrial:
-    """What the observer saw, in words, and how much of the documents came back."""
+    """An observer's view, in words, and the part of the documents that came back."""
 
     seen: str
     score: Score

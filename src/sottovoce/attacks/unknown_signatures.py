@@ -77,7 +77,7 @@ def attack_unknown_signatures(exposed: ExposedRados) -> tuple[Recovered, ...]:
 
 
 def two_valued(columns: Floats) -> Bools:
-    """Which of the rows of `columns` hold 0 and one other value only, both often enough."""
+    """Find the rows of `columns` that hold only 0 and one other value, both often enough."""
     largest = np.abs(columns).max(axis=1, initial=0.0, keepdims=True)
     present = np.abs(columns) > _ROUNDING * largest
     first = np.take_along_axis(columns, present.argmax(axis=1)[:, np.newaxis], axis=1)
@@ -145,7 +145,7 @@ def _uncovered(columns: Floats, fit: _Fit, added: Floats) -> Floats:
 
 
 def _unit(columns: Floats) -> float | None:
-    """What every number is a whole multiple of, where the features are counts; else None."""
+    """Find the number of which all are whole multiples, if features are counts; else None."""
     present = np.abs(columns[np.abs(columns) > _ROUNDING * np.abs(columns).max()])
     unit = float(present.min())
     multiples = present / unit

@@ -1,4 +1,4 @@
-"""Who approves a site's outgoing messages: nobody, a person, or a program of the site."""
+"""Approval of a site's outgoing messages: by nobody, a person, or a program of the site."""
 
 import os
 from pathlib import Path
@@ -57,7 +57,7 @@ def gate_name(approve: str | None) -> None:
 
 
 def gate_of(approve: str | None, watch: "Watch") -> "Gate":
-    """Who approves outgoing messages: nobody, a person, or a program of the site."""
+    """Return the gate of outgoing messages: nobody, a person, or a program of the site."""
     from sottovoce.node.approval import OpenGate, ScriptGate
 
     gate_name(approve)

@@ -57,7 +57,7 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
 
 
 def _cells(evaluation: "Evaluation", row: int) -> list[str]:
-    """How often this class was taken for each class; small numbers are hidden."""
+    """Return how often this class was taken for each class; small numbers are hidden."""
     numbers, hidden = evaluation.counts[row].tolist(), evaluation.left_out[row].tolist()
     few = f"under {evaluation.fewest}"
     return [few if small else f"{count:,}" for count, small in zip(numbers, hidden, strict=True)]

@@ -1,4 +1,4 @@
-"""How a failed command reports it: an error line and hints for people, one object for scripts."""
+"""Reports of failed commands: an error line and hints for people, one object for scripts."""
 
 import json
 import sys

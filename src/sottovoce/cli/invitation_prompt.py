@@ -57,7 +57,7 @@ def check_seats(site: "Site", given: "Invitation") -> None:
 
 
 def _content(given: str) -> tuple[str, str]:
-    """Where the line was read, and the line."""
+    """Return the place of the line, and the line."""
     if given == "-":
         return "standard input", sys.stdin.read(_LONGEST)
     path = Path(given)

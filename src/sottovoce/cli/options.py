@@ -144,7 +144,7 @@ Longest = Annotated[
 
 @dataclass(frozen=True)
 class ColumnFlags:
-    """Which columns hold what, and how labels are written there."""
+    """The options that name columns and the form of their labels."""
 
     label: LabelColumns = None
     label_map: LabelMapping = None

@@ -20,7 +20,7 @@ from sottovoce.text.splits import Side, position
 
 @dataclass(frozen=True)
 class PlanRehearsal:
-    """What each peer would bring and send, and what the plan would reach on this text."""
+    """Each peer's documents and bytes, and the accuracy of the plan on this text."""
 
     described: StudyDescription
     peers: dict[str, Rehearsed]
@@ -46,7 +46,7 @@ class PlanRehearsal:
 
     @property
     def sent(self) -> int:
-        """How many bytes each peer moves in a training."""
+        """The number of bytes that each peer moves in a training."""
         moved = stage_bytes(self.described.rehearsed())
         return max(
             sum(size for (peer, _), size in moved.items() if peer == name) for name in self.peers

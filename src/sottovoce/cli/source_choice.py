@@ -74,7 +74,7 @@ class SourceChoice:
     def options(
         self, plan: "StudyPlan", *, peer: str = "", learning: bool = True
     ) -> "SourceOptions":
-        """What to read for this plan: with labels for training, without for a query.
+        """The options to read with for this plan: with labels for training, without for a query.
 
         In partition `features`, the columns of `peer`.
         """

@@ -269,7 +269,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
 
 
 class Amount(ProgressColumn):
-    """Which step it is, or what moved and of how much; else in how many letters."""
+    """Say the step, or the bytes moved and their total; else the number of letters."""
 
     def render(self, task: Task) -> Text:
         """In the unit that fits."""

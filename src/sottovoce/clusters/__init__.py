@@ -1,4 +1,4 @@
-"""Who works on a site's documents: the cores of this machine, or a cluster that the site has."""
+"""Workers for a site's documents: the cores of this machine, or a cluster of the site."""
 
 from sottovoce.clusters.local_cores import LocalCores
 from sottovoce.clusters.opening import executor_workers, open_cluster

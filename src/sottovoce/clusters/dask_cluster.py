@@ -51,7 +51,7 @@ class DaskTask:
         self.future = future
 
     def result(self) -> Any:
-        """What came of it; waits."""
+        """Wait for the result and return it."""
         from distributed import KilledWorker
 
         try:
@@ -111,7 +111,7 @@ def dask_workers(
 
 
 def _check_workers(address: str, client: Any) -> int:
-    """How many threads work there; every worker has this very version of the package."""
+    """Count the cluster's threads; check that every worker has this version of the package."""
     own = importlib.metadata.version("sottovoce")
     versions = client.run(importlib.metadata.version, "sottovoce", on_error="return")
     if not versions:

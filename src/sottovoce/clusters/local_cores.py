@@ -74,7 +74,7 @@ class RetriedTask:
         self._pool = cores.pool
 
     def result(self) -> Any:
-        """What came of it; waits."""
+        """Wait for the result and return it."""
         for _ in range(LIVES):
             try:
                 return self._future.result()
@@ -96,5 +96,5 @@ class RetriedTask:
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

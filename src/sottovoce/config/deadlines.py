@@ -1,4 +1,4 @@
-"""How long people and machines wait for each other."""
+"""The waiting times of people and machines."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LINE_STAGES = 6
 
 @dataclass(frozen=True)
 class Deadlines:
-    """How long people may take, to join and then to compare words, and machines in a stage."""
+    """The time for people to join and to compare words, and for machines in a stage."""
 
     enrolment: timedelta = timedelta(days=7)
     stage: timedelta = timedelta(minutes=10)
@@ -35,7 +35,7 @@ class Deadlines:
 
 
 def waits_in_words(enrolment: timedelta, stage: timedelta) -> tuple[tuple[str, str], ...]:
-    """How long everybody waits for whom, as the programs do: for the card."""
+    """Say for the card how long every party waits for whom, as the programs do."""
     return (
         ("People may join for, and then compare the words for", in_words(enrolment)),
         (

@@ -286,7 +286,7 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
 
 
 def _row(given: Mapping[str, Any], about: Circumstances) -> Columns:
-    """What a row is made of: as given, and by the rules what is left to them."""
+    """Return the parts of a row: as given, and by the rules where they are left open."""
     asked = _some(given, "features", "ngrams", "characters", *BESIDE)
     if "encoder" in asked:
         asked["encoder"] = encoder_setting(asked["encoder"])
@@ -296,7 +296,7 @@ def _row(given: Mapping[str, Any], about: Circumstances) -> Columns:
 
 
 def _about(given: Mapping[str, Any], labels: Labels) -> Circumstances:
-    """What the rules look at."""
+    """The figures that the rules look at."""
     dictionary = DictionaryKind(given.get("dictionary", DictionaryKind.JOINT))
     engine = Engine(given.get("engine", Engine.AUTO))
     return Circumstances(len(labels.names), _level(given), dictionary, engine)
@@ -333,7 +333,7 @@ def _without_text(settings: SettingsText, given: Mapping[str, Any]) -> dict[str,
 
 
 def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangement:
-    """Who holds which columns, and what stands for those of others in a query."""
+    """Return the holders of columns, and the stand-in for others' columns in a query."""
     held = settings.table("holdings")
     if given.get("partition", Partition.DOCUMENTS) == Partition.DOCUMENTS:
         for path in (*(("study", key) for key in _OF_FEATURES), ("holdings",)):

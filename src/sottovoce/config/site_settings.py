@@ -26,7 +26,7 @@ class SiteSettings:
 
     @cached_property
     def policy(self) -> "Policy":
-        """What the site consents to at most; the usual, where the file has no [policy]."""
+        """The most that the site consents to; the default where the file has no [policy]."""
         from sottovoce.config.policy_settings import read_policy
         from sottovoce.study.policy import Policy
 

@@ -60,7 +60,7 @@ class InvitedOrganisation:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """What it does in the study."""
+        """Its roles in the study."""
         return tuple(seat.role for seat in self.seats)
 
 
@@ -186,7 +186,7 @@ def _alone(
 
 
 def _threshold(settings: SettingsText) -> int:
-    """How many members may pool, where the text says so; the plan's 0 is the largest minority."""
+    """The number of members that may pool, if the text says so; 0 is the largest minority."""
     path = ("roles", "threshold")
     threshold = settings.take(path, WHOLE, None)
     if threshold is not None and threshold < 1:
@@ -337,7 +337,7 @@ def _organisation(settings: SettingsText, path: tuple[str, ...], value: Any) -> 
 def _members(
     settings: SettingsText, peers: tuple[str, ...], engine: Engine, *, helped: bool
 ) -> tuple[str, ...]:
-    """Whose organisations compute: in engine quorum, which `auto` takes where nobody else helps."""
+    """The organisations that compute in engine quorum, which `auto` takes where nobody helps."""
     path = ("roles", "members")
     named = settings.take(path, TEXTS, None, 'members = ["north", "harbour", "stanmore"]')
     alone = named is not None or not (helped or len(peers) < FEWEST_MEMBERS)
@@ -416,7 +416,7 @@ def _deadlines(settings: SettingsText) -> Deadlines:
 
 
 def _placed(settings: SettingsText, error: InputError) -> InputError:
-    """What plan and roster say about each other, with the line of the table at fault."""
+    """Check plan and roster against each other; an error has the line of the table at fault."""
     path = tuple(error.setting.split(".")) if error.setting else ("study",)
     if path[0] not in _TABLES:
         path = ("study", *path)

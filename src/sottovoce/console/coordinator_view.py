@@ -48,7 +48,7 @@ def coordinator_sections(
 
 
 def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> Iterator[Html]:
-    """Which stage is under way, how long it takes, and who is waited for."""
+    """Show the stage under way, the time it takes, and the parties that are waited for."""
     if now.done:
         seconds = max(now.ends - time.time(), 0.0) if now.ends else None
         yield from bar(str(now.phase).capitalize(), now.done, seconds)
@@ -56,7 +56,7 @@ def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> I
 
 
 def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) -> Html:
-    """Who is waited for, and until when, from the server's status."""
+    """Say who is waited for, and until when, from the server's status."""
     if now.phase == Phase.FINISHED:
         return tag("p", "Nobody is waited for.")
     if now.waits_for:
@@ -85,7 +85,7 @@ def _awaited(described: StudyDescription, registry: Registry, now: StudyStatus) 
 
 
 def _organisations(described: StudyDescription, seats: Sequence[str]) -> str:
-    """Whose seats these are; each organisation once."""
+    """The organisations of these seats; each once."""
     whose = (seat.organisation for seat in described.seats if seat.name in seats)
     return ", ".join(dict.fromkeys(whose))
 
@@ -129,7 +129,7 @@ def _words(now: StudyStatus) -> Iterator[Html]:
 def _later(
     described: StudyDescription, registry: Registry, guard: ConsoleGuard, now: StudyStatus
 ) -> Iterator[Html]:
-    """What was needed at the beginning: folded, as it is seldom looked for afterwards."""
+    """The links of the beginning, folded, because they are seldom needed afterwards."""
     rows = _invitations(described, registry, guard, now)
     yield folded("Invitations, also for a site that lost its disk", *rows, name="invitations")
     if now.words:

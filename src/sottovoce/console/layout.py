@@ -1,4 +1,4 @@
-"""What all pages of the console have in common."""
+"""The common frame of all pages of the console."""
 
 from aiohttp import web
 
@@ -68,7 +68,7 @@ def form(
 
 
 def button(words: str, *, kind: str | None = None, to: str | None = None) -> Html:
-    """What sends a form: its main button, one of kind "second" or "danger", or to another place."""
+    """A form's button: the main one, one of kind "second" or "danger", or to another place."""
     return tag("button", words, type="submit", class_=kind, formaction=to)
 
 

@@ -42,7 +42,7 @@ def _checked(ledger: SeatLedger) -> Html:
 
 
 def _organisations(site: Site, study: str) -> dict[str, str]:
-    """Whose seat is whose, as the study says."""
+    """The organisation of every seat, as the study says."""
     texts = [
         registry.text for registry in registries(site.coordinator_place()) if registry.id == study
     ]

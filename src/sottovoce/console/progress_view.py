@@ -1,4 +1,4 @@
-"""How far a study is, at the top of its page: a badge, a sentence, its steps and the time left."""
+"""A study's progress, at the top of its page: badge, sentence, steps and time left."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def _items(named: Sequence[str], place: int) -> Iterator[Html]:
 
 
 def bar(name: str, share: float, seconds: float | None) -> Iterator[Html]:
-    """How far a stage is, and how long it takes where that can be said."""
+    """A stage's progress bar, with the time left where it is known."""
     left = f", {time_left(seconds)}" if seconds is not None else ""
     yield tag("p", f"{name}: {share:.0%} done{left}")
     yield tag("progress", value=f"{share:.3f}", max=1, aria_label=name)
@@ -83,7 +83,7 @@ def until(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago something was."""
+    """Say how long ago something was."""
     spent = time.time() - seconds
     return "just now" if spent < 10 else f"{_spell(spent)} ago"
 

@@ -14,7 +14,7 @@ REPORT_FILE = "report.html"
 
 
 def console_facts(site: Site, study: str) -> ReportFacts:
-    """What this site knows of a study that it runs, or joined."""
+    """Collect this site's facts about a study that it runs or joined."""
     if any(registry.id == study for registry in registries(site.coordinator_place())):
         return coordinator_facts(site, study)
     for joined in site.joined():

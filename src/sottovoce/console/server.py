@@ -104,7 +104,7 @@ class ConsolePages:
         return response
 
     async def enter_page(self, _: web.Request) -> web.StreamResponse:
-        """Where others type the passphrase."""
+        """The page on which others type the passphrase."""
         return web.Response(text=_enter_page(), content_type="text/html")
 
     async def enter(self, request: web.Request) -> web.StreamResponse:

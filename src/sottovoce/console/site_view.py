@@ -61,7 +61,7 @@ def site_sections(study: JoinedStudy, activity: Activity, guard: ConsoleGuard) -
 def _acts(
     study: JoinedStudy, seats: tuple[SeatStatus, ...], activity: Activity, guard: ConsoleGuard
 ) -> Iterator[Html]:
-    """What a person may do next."""
+    """The actions that a person may take next."""
     runs = activity.joins or any(map(is_running, seats))
     if not any(seat.phase == Phase.FINISHED for seat in seats):
         if not runs:
@@ -74,7 +74,7 @@ def _acts(
 
 
 def _results(study: JoinedStudy) -> Iterator[Html]:
-    """What came of it so far, where something did."""
+    """The results so far, if there are any."""
     if site_evaluations(study):
         yield section("Evaluation", *_evaluations(study))
     if files := _labelled(study):
@@ -164,7 +164,7 @@ def _standing(
 
 
 def _who_runs(seats: tuple[SeatStatus, ...], activity: Activity) -> str:
-    """Which process takes part for this site."""
+    """Say which process takes part for this site."""
     if activity.joins or activity.asks:
         return f"This console is {activity.what}."
     if any(map(is_running, seats)):
@@ -173,7 +173,7 @@ def _who_runs(seats: tuple[SeatStatus, ...], activity: Activity) -> str:
 
 
 def _moving(activity: Activity) -> Iterator[Html]:
-    """How far each seat's stage is, with the time left where that can be said."""
+    """Each seat's progress in its stage, with the time left where it is known."""
     now = time.time()
     for (name, stage), progress in activity.moves.items():
         share = progress.share
@@ -197,7 +197,7 @@ def _budget_left(described: StudyDescription | None, seat: SeatStatus) -> int | 
 
 
 def _use(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
-    """What a site does with a model: label a file, and see how good it is."""
+    """The uses of a model: label a file, and see how good it is."""
     yield form(
         guard,
         f"/study/{study.id}/classify",
@@ -220,7 +220,7 @@ def _use(study: JoinedStudy, guard: ConsoleGuard) -> Iterator[Html]:
 
 
 def join_form(study: JoinedStudy, guard: ConsoleGuard, given: SourceChoice | None = None) -> Html:
-    """Where the documents are, to look at them or to take part; what was typed stays."""
+    """The form for the documents' place, to look at them or take part; typed values stay."""
     join = f"/study/{study.id}/join"
     each = tag("input", type="checkbox", id="each", name="each", value="yes")
     approve = tag("label", "Ask me before each message that leaves", for_="each")
@@ -313,7 +313,7 @@ def _card(study: JoinedStudy) -> Html:
 
 
 def _consented(study: JoinedStudy) -> Html:
-    """Who consented when, and where the card is."""
+    """Say who consented when, and where the card is."""
     agreed = kept_consent(study.folder)
     said = "" if agreed is None else f"Consented by {agreed.by} on {moment(agreed.at)}."
     return joined(tag("p", said), _whole_card(study))

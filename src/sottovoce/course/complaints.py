@@ -32,7 +32,7 @@ ABSENCE = "AbsenceError"
 
 @dataclass(frozen=True)
 class Judgement:
-    """Who has to leave, and the accuser if there is only one."""
+    """The seats that have to leave, and the accuser if there is only one."""
 
     missing: tuple[str, ...]
     accuser: str = ""
@@ -59,7 +59,7 @@ def believed(accusations: Mapping[str, str], *, away: Collection[str]) -> set[st
 
 
 def judged(accusations: Mapping[str, str], study: Study, *, waited: str) -> Judgement:
-    """Who has to leave if our own program waited in vain for `waited`, and everybody was seen."""
+    """Judge who has to leave if our program waited in vain for `waited`, and all were seen."""
     chain = [waited]
     while (accused := accusations.get(chain[-1], "")) and accused not in chain:
         chain.append(accused)

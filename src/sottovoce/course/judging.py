@@ -46,7 +46,7 @@ def unreported(
 def missing_after(
     failure: Failure, parties: Sequence[str], *, away: Collection[str]
 ) -> tuple[str, ...] | StopReason:
-    """Who is missing after our own program failed; any failure but absence stops the study."""
+    """Return the seats missing after our program failed; other failures stop the study."""
     if not failure.absent:
         return ended(failure)
     missing = tuple(name for name in parties if name in away)

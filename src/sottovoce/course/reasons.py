@@ -136,7 +136,7 @@ def no_attempt(
 
 
 def waited(waits: WaitingLimits) -> str:
-    """How long a stage waits, as a part of a reason."""
+    """Say how long a stage waits, as a part of a reason."""
     return f"a stage waits {waits.gather:g} s for many, {waits.receive:g} s for one"
 
 

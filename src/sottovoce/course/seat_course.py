@@ -141,7 +141,7 @@ class SeatCourse:
         return None if self.agreement is None else self.agreement.key
 
     def codec(self) -> Codec:
-        """How this seat reads and writes messages, with the study's key once it is known."""
+        """The codec of this seat's messages, with the study's key once it is known."""
         return self.party.study.codec(self.key)
 
     def takes_part(self, attempt: Attempt) -> bool:

@@ -1,4 +1,4 @@
-"""How far a stage is and how long it still takes: one estimate for every screen."""
+"""A stage's progress and the time left: one estimate for every screen."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +12,7 @@ class Moving(Protocol):
 
     @property
     def letters(self) -> int:
-        """How many so far."""
+        """The number of letters so far."""
 
     @property
     def bytes(self) -> int:
@@ -20,12 +20,12 @@ class Moving(Protocol):
 
     @property
     def steps_left(self) -> int | None:
-        """How many steps of the computation follow, if that is known."""
+        """The number of steps that follow, if that is known."""
 
 
 @dataclass
 class StageProgress:
-    """What a seat moved in a stage that goes on: since when, and of how many bytes.
+    """The bytes that a seat moved in the running stage, their total, and the stage's start.
 
     Once the program says how many steps of the computation follow, they count instead.
     """
@@ -52,7 +52,7 @@ class StageProgress:
 
     @property
     def share(self) -> float | None:
-        """How much of the stage is done, from 0 to 1; None where nobody can say."""
+        """The part of the stage that is done, from 0 to 1; None if unknown."""
         if self.steps:
             return 1 - self.steps_left / self.steps
         if self.expected and self.moved < self.expected:

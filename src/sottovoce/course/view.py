@@ -19,7 +19,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class Wait:
-    """What is waited for, for whom, and until when (seconds since 1970)."""
+    """An awaited message, its sender, and the deadline (seconds since 1970)."""
 
     what: str
     whom: tuple[str, ...]

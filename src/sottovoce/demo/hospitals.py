@@ -48,7 +48,7 @@ Announce = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SeenByParty:
-    """What one party received in the whole study."""
+    """The messages that one party received in the whole study."""
 
     party: str
     messages: int
@@ -116,7 +116,7 @@ class Demo:
 
     @property
     def plan(self) -> StudyPlan:
-        """What the study does."""
+        """The study's plan."""
         return self.described.plan
 
     def held_out(self, site: str) -> Sequence[Document]:
@@ -129,7 +129,7 @@ class Demo:
         return [document for site in self.parts for document in self.held_out(site)]
 
     def home(self, site: str) -> Path:
-        """Where a hospital's keys, journals and models lie."""
+        """The folder of a hospital's keys, journals and models."""
         return self.folder / site / "home"
 
 
@@ -269,7 +269,7 @@ def _labels(demo: Demo, site: str) -> list[Classes]:
 
 
 def _seen(demo: Demo) -> Iterator[SeenByParty]:
-    """What every seat received, as its own ledger says."""
+    """Read from each seat's own ledger what it received."""
     for path in sorted(demo.folder.glob("**/ledger.jsonl")):
         party = path.parent.name
         sizes = [line.bytes for line in read_ledger(path) if line.what == LineKind.RECEIVED]
@@ -279,7 +279,7 @@ def _seen(demo: Demo) -> Iterator[SeenByParty]:
 
 
 def _exposed(notes: ClinicalNotes) -> str:
-    """How much could be reconstructed if one site's rados were sent in the clear."""
+    """Reconstruct what one site's rados would show if they were sent in the clear."""
     few = notes[:EXPOSED]
     labels = np.where([note.urgency == "urgent" for note in few], 1.0, -1.0)
     part = Part.of(word_counts([note.text for note in few]), labels)

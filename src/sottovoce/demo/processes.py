@@ -59,7 +59,7 @@ class Command:
         raise AbsenceError(f"ended before {kind!r}: {self.said()}", party=self.name)
 
     def events(self, *, seconds: float) -> Iterator[Event]:
-        """What it says, until it ends."""
+        """Yield its events until it ends."""
         while (event := self._next(seconds)) is not None:
             yield event
         self._events.put(None)

@@ -63,7 +63,7 @@ def _flows(folder: Path) -> tuple[Flow, ...]:
 
 
 def _stage_bytes(folder: Path) -> Counter[str]:
-    """How much all parties sent in each stage."""
+    """The bytes that all parties sent in each stage."""
     sizes: Counter[str] = Counter()
     for path in sorted(folder.glob("**/ledger.jsonl")):
         for line in read_ledger(path):

@@ -1,4 +1,4 @@
-"""Which files of a folder make up an encoder, and the hash that names them."""
+"""The files of a folder that make up an encoder, and the hash that names them."""
 
 import hashlib
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ def open_encoder(place: str | Path) -> Encoder:
 
 
 def folder_of(place: str | Path) -> Path:
-    """Where the files of a folder or package lie."""
+    """Return the folder in which the files of a folder or package lie."""
     if str(place) not in PACKAGES:
         return Path(place)
     folder = _installed(str(place))
@@ -42,7 +42,7 @@ def folder_of(place: str | Path) -> Path:
 
 
 def find_encoder(written: str) -> EncoderName | None:
-    """Which encoder a setting means: none, a name with its hash, a package or a folder."""
+    """Return the encoder of a setting: none, a name with its hash, a package or a folder."""
     if written in {"", "none"}:
         return None
     if written.count(":") == 2 and not Path(written).exists():

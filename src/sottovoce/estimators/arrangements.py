@@ -1,4 +1,4 @@
-"""What a federation's arrangement means for the plan of a study: who holds which columns."""
+"""A federation's arrangement in the plan of a study: who holds which columns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def joint_columns(federation: LocalFederation) -> tuple[str, ...]:
 
 
 def holdings(federation: LocalFederation) -> tuple[Holding, ...]:
-    """What each peer holds alone; every peer has the shared columns."""
+    """The columns that each peer holds alone; every peer has the shared columns."""
     made = []
     for peer, names in held_columns(federation).items():
         lost = next((name for name in federation.shared if name not in names), None)

@@ -16,7 +16,7 @@ from sottovoce.text.labels import Classes
 
 
 class Asked(Protocol):
-    """What a fitted classifier of a study answers."""
+    """The answers of a fitted classifier of a study."""
 
     classes_: NDArray[Any]
 

@@ -1,4 +1,4 @@
-"""What each peer alone would reach, what the joint model reaches, and what pooled text would."""
+"""Accuracy of each peer alone, of the joint model, and of a model of pooled text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -154,7 +154,7 @@ class LocalFederation:
         return cls(parts, **settings)
 
     def __repr__(self) -> str:
-        """Who takes part with how many documents, and what is not as by default."""
+        """The peers with their numbers of documents, and the settings that are not the default."""
         peers = ", ".join(f"{name}: {len(mine):,}" for name, mine in self.documents.items())
         chosen = [
             f"{field.name}={getattr(self, field.name)!r}"

@@ -1,4 +1,4 @@
-"""What the three classifiers share: labels become ±1 per class, θ becomes coefficients."""
+"""The common part of the three classifiers: labels become ±1 per class, θ coefficients."""
 
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass

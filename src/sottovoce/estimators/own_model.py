@@ -1,4 +1,4 @@
-"""What a site adds to the joint model's answers: its own class frequencies, and its own model.
+"""A site's additions to the joint model's answers: its class frequencies and its own model.
 
 Classes that are frequent at a site are likelier there, so it asks for labels at thresholds of its
 own. Where a model of its own documents alone is still clearly better on the documents held out,
@@ -61,7 +61,7 @@ def _score_of_odds(accuracy: float) -> float:
 
 
 def rows_by_class(plan: StudyPlan, documents: Sequence[Document]) -> Floats:
-    """How many of a site's documents are of each class."""
+    """The number of a site's documents of each class."""
     labelled = (document for document in documents if document.label is not None)
     true = [plan.labels.classes(document) for document in labelled]
     return np.asarray(plan.labels.membership(true).sum(axis=0), np.float64)
@@ -69,7 +69,7 @@ def rows_by_class(plan: StudyPlan, documents: Sequence[Document]) -> Floats:
 
 @dataclass(frozen=True)
 class OwnModel:
-    """What a site learnt alone, and how often it and the joint model were right on its own.
+    """A site's own model, and how often it and the joint model were right on its documents.
 
     `joint` is the joint model at the site's own thresholds.
     """

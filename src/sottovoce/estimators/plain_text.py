@@ -133,7 +133,7 @@ def _weights(counts: Counts, class_weight: str) -> Floats:
 
 
 def _numbers(targets: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Which class each row is of; of two classes the second has the target 1."""
+    """Return the number of each row's class; of two classes the second has the target 1."""
     classes = targets[:, 0] > 0 if targets.shape[1] == 1 else targets.argmax(axis=1)
     return classes.astype(np.int64)
 

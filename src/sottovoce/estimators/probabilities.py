@@ -27,7 +27,7 @@ def held(evaluation: Evaluation | None) -> Evaluation:
 
 
 def calibrations(evaluation: Evaluation) -> Sequence[Calibration]:
-    """What every score means, or an error that says how to come to know."""
+    """Return the calibration of every score, or raise an error that says how to get one."""
     by_class: Mapping[str, Calibration] = evaluation.calibration
     missing = [name for name in scored_names(evaluation.labels) if name not in by_class]
     if missing:

@@ -1,4 +1,4 @@
-"""What a fitted classifier knows for a report: all parties side by side, as in memory."""
+"""A fitted classifier's facts for a report: all parties side by side, as in memory."""
 
 from typing import TYPE_CHECKING
 

@@ -244,7 +244,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
 
     @staticmethod
     def look(path: str | PathLike[str]) -> PartSummary:
-        """What a stored part says of itself: whose it is, of which study, labels and features.
+        """Read a stored part's summary: its peer, its study, its labels and features.
 
         It needs no study, and is refused unless it is as its peer signed it.
         """
@@ -314,7 +314,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def _above(
         self, documents: Sequence[Document], asker: str, threshold: float
     ) -> NDArray[np.bool_]:
-        """Which documents have a score of at least a threshold: a query, charged as one."""
+        """Return the documents with a score of at least a threshold: a query, charged as one."""
         outcome, models = self._outcome, self._outcome.models
         model = dataclasses.replace(self._part(asker), operating_point=(threshold,))
         outcome.models = {**models, asker: model}

@@ -88,7 +88,7 @@ def check_is_table(table: Any, who: str) -> None:
 
 
 def kind_of(thing: Any) -> str:
-    """What a value is, in words for people."""
+    """Name the type of a value, in words for people."""
     if thing is None or (isinstance(thing, float) and np.isnan(thing)):
         return "nothing"
     if isinstance(thing, str):
@@ -114,7 +114,7 @@ def columns_of(
     missing: float | None,
     wordings: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Column, ...]:
-    """What each column becomes: a number, one of public categories, or words of a public list."""
+    """Return the kind of each column: a number, one of public categories, or listed words."""
     known = tuple(names)
     if not isinstance(categories, Mapping):
         raise InputError(

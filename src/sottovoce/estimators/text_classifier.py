@@ -408,14 +408,14 @@ class TextClassifier(SealedEstimator):
         )
 
     def _about(self, federation: LocalFederation, classes: int, level: Level) -> Circumstances:
-        """What the rules look at."""
+        """The figures that the rules look at."""
         documents = sum(map(len, federation.documents.values()))
         engine = one_of(Engine, self.engine, "engine")
         dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
         return Circumstances(classes, level, dictionary, engine, documents)
 
     def _row(self, about: Circumstances) -> Columns:
-        """What a row is made of, by the rules where they are asked."""
+        """Return the parts of a row, by the rules where they are asked."""
         names = ("features", "ngrams", "characters", *BESIDE)
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         given["encoder"] = encoder_of(self.encoder)
@@ -453,7 +453,7 @@ def _one_of(kind: type[C], value: Any, name: str) -> C:
 
 
 def _weighting(value: Any) -> Weighting:
-    """How words weigh, by its name or as it is."""
+    """Return the weighting of words, given as a name or as an object."""
     if isinstance(value, Weighting):
         return value
     if not isinstance(value, str) or value not in _WEIGHTINGS:
@@ -463,7 +463,7 @@ def _weighting(value: Any) -> Weighting:
 
 
 def encoder_of(value: Any) -> EncoderName | None:
-    """Which encoder is meant: an open one, its name, a folder, a package, or none."""
+    """Return the encoder that is meant: an open one, its name, a folder, a package, or none."""
     if value is None or isinstance(value, EncoderName):
         ready(value)
         return value

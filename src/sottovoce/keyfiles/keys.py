@@ -57,7 +57,7 @@ def make_pair(
 
 
 def read_label(path: Path) -> Label:
-    """What the file says in the open; a secret one that others can read is refused."""
+    """Read the open part of the file; refuse a secret key file that others can read."""
     return _text(path, None).label
 
 

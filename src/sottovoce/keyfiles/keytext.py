@@ -43,7 +43,7 @@ _TEXT = re.compile(
 
 
 class KeyHalf(StrEnum):
-    """Which half of a key a file holds."""
+    """The half of a key that a file holds."""
 
     PUBLIC = "public"
     SECRET = "secret"  # noqa: S105 - the name of a kind
@@ -51,7 +51,7 @@ class KeyHalf(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a key file says in the open."""
+    """The open part of a key file."""
 
     kind: KeyHalf
     fingerprint: str
@@ -61,7 +61,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """How the passphrase becomes a key: scrypt with 2^work steps, over a salt used once."""
+    """The way from passphrase to key: scrypt with 2^work steps, over a salt used once."""
 
     work: int
     salt: bytes

@@ -47,7 +47,7 @@ _PURPOSE = f"sealed model file/v{VERSION}"
 
 
 class StoredPart(wire.Value, frozen=True):
-    """What the file holds between its head and its end."""
+    """The content of the file between its head and its end."""
 
     study: bytes
     peer: str
@@ -67,7 +67,7 @@ class StoredPart(wire.Value, frozen=True):
 
 
 class ModelHolders(wire.Value, frozen=True):
-    """What a peer keeps in engine quorum: who holds the model, in shares."""
+    """A peer's record in engine quorum: the members that hold the model in shares."""
 
     members: tuple[str, ...]
 
@@ -81,7 +81,7 @@ class SealedParts(wire.Value, frozen=True):
 
 @dataclass(frozen=True)
 class PartSummary:
-    """What a stored part says of itself, as its peer signed it; no study is needed to read it.
+    """The summary of a stored part, as its peer signed it; it can be read without the study.
 
     Compare the `fingerprint` with that on the study card: it stands for every setting and for
     everybody who took part.
@@ -121,7 +121,7 @@ def write_model(
 
 
 def read_model(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
-    """Whose part it is, and the part, if that peer of this very study signed it."""
+    """Return the owner and the part, if that peer of this very study signed it."""
     part, signature, body = _read(path)
     _check(path, part, study, signature, body)
     try:
@@ -134,7 +134,7 @@ def read_model(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
 
 
 def look(path: Path) -> PartSummary:
-    """What a part says of itself, if it is whole and as the peer of its own settings signed it."""
+    """Read a part's summary, if it is whole and as the peer of its own settings signed it."""
     part, signature, body = _read(path)
     settings = dict(part.settings)
     if settings_digest(part.settings) != part.study:
@@ -166,7 +166,7 @@ def _read(path: Path) -> tuple[StoredPart, bytes, bytes]:
 
 
 def _found(data: bytes) -> str:
-    """Which version it is, if it is a model at all."""
+    """Return the version of the file, if it is a model at all."""
     version = data.removeprefix(_KIND).split(b"\n")[0]
     known = data.startswith(_KIND) and version.isdigit() and len(version) < 9
     return f"version {version.decode()}" if known else "another file"

@@ -1,4 +1,4 @@
-"""What only Unix has, behind one door: locks and modes of files, and limits of a process.
+"""Functions that only Unix has: locks and modes of files, and limits of a process.
 
 On another system the package imports, and what needs none of this runs: estimators, studies in
 memory, sources, the attacks. Whatever keeps secrets on a disk is refused there, by name.
@@ -51,7 +51,7 @@ def lock_alone(descriptor: int) -> bool:
 
 
 def set_mode(descriptor: int, mode: int) -> None:
-    """Who may read and write an open file."""
+    """Set who may read and write an open file."""
     require("a file with an owner")
     os.fchmod(descriptor, mode)
 

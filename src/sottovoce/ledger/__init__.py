@@ -1,4 +1,4 @@
-"""What left a site, what came, what was decided: a signed chain of lines that anybody checks."""
+"""A site's ledger of messages and decisions: a signed chain of lines that anybody can check."""
 
 from typing import TYPE_CHECKING
 

@@ -76,13 +76,13 @@ class LedgerLine(SignedLine, frozen=True, kw_only=True):
 
     @property
     def entry(self) -> Entry:
-        """What happened."""
+        """The entry: what happened."""
         values: dict[str, Any] = {name: getattr(self, name) for name in Entry.__annotations__}
         return Entry(**values | {"what": LineKind(self.what)})
 
 
 class LedgerEnd(msgspec.Struct, frozen=True):
-    """Where a ledger ends: how many lines, and the hash of the last."""
+    """The end of a ledger: the number of its lines, and the hash of the last."""
 
     count: int
     hash: str

@@ -1,4 +1,4 @@
-"""What a ledger line says: which message left or came, what was decided; never its content."""
+"""The entries of a ledger: messages that left or came, and decisions; never a content."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ from sottovoce.study.relay import Letter
 
 
 class LineKind(StrEnum):
-    """What a line records."""
+    """The kind of a line."""
 
     SENT = "sent"
     RECEIVED = "received"
@@ -81,7 +81,7 @@ class Entry:
 
 
 def disclosed_by(kind: str) -> Disclosure:
-    """What a message of this kind reveals to whom, from its disclosure."""
+    """Return what a message of this kind reveals to whom, from its disclosure."""
     try:
         return kind_of(kind).discloses
     except MalformedError:

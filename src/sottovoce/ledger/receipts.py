@@ -58,7 +58,7 @@ class Receipt(SignedLine, frozen=True, kw_only=True):
         return self.is_signed("coordinator", public, _SIGNED_RECEIPT)
 
     def witness(self, seat: LedgerSeat, where: str) -> LedgerWitnessed:
-        """What this receipt says about the ledger of a seat; refused if it is another's."""
+        """Return this receipt's statement about a seat's ledger; refuse one of another ledger."""
         if (self.seat, self.public) != (seat.name, seat.public.hex()):
             raise LedgerError(f"{where}: expected a receipt of {seat.name!r}, found another's")
         if not self.is_whole:
@@ -69,7 +69,7 @@ class Receipt(SignedLine, frozen=True, kw_only=True):
 
 
 def receipt_path(path: Path) -> Path:
-    """Where the last receipt lies: beside the ledger, to be put away elsewhere."""
+    """The path of the last receipt, beside the ledger; people put a copy elsewhere."""
     return path.with_name(path.name + ".receipt")
 
 

@@ -107,7 +107,7 @@ class SiteLedger:
 
     @property
     def seat(self) -> LedgerSeat:
-        """Whose ledger it is."""
+        """The seat and the key of a ledger."""
         return LedgerSeat(self._identity.name, self._identity.public)
 
     def close(self) -> None:

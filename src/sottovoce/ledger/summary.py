@@ -9,7 +9,7 @@ from sottovoce.ledger.entries import LineKind
 
 @dataclass(frozen=True)
 class KindOfLetter:
-    """What all letters of a kind between a seat and another party have in common."""
+    """The common fields of all letters of a kind between a seat and another party."""
 
     seat: str
     what: str
@@ -21,7 +21,7 @@ class KindOfLetter:
 
 @dataclass(frozen=True)
 class LetterSum:
-    """How often such a letter was sent or received, and how many bytes that is in all."""
+    """The number of such letters sent or received, and their bytes in all."""
 
     letters: KindOfLetter
     times: int

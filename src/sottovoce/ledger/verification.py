@@ -41,7 +41,7 @@ class LedgerWitnessed:
 
     @classmethod
     def of_words(cls, words: str) -> "LedgerWitnessed":
-        """What a person wrote down (`End.words`)."""
+        """Read the words that a person wrote down (`LedgerEnd.words`)."""
         count, _, parts = words.strip().partition("-")
         known = set(parts) <= set("0123456789abcdef") and len(parts) == 32
         if not (count.isascii() and count.isdecimal() and len(count) < 16 and known):
@@ -59,7 +59,7 @@ class LedgerWitnessed:
 
 @dataclass(frozen=True)
 class LedgerSeat:
-    """Whose ledger it is."""
+    """The seat and the key of a ledger."""
 
     name: str
     public: bytes
@@ -95,7 +95,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def head_path(path: Path) -> Path:
-    """Where the head of a ledger lies: beside it."""
+    """The path of a ledger's head, beside it."""
     return path.with_name(path.name + ".head")
 
 
@@ -119,7 +119,7 @@ def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
 
 
 def _problem(data: bytes, end: LedgerEnd, seat: LedgerSeat) -> str:
-    """What is wrong with the next line, or nothing."""
+    """Return the fault of the next line, or None."""
     line = read_signed(LedgerLine, data)
     if line is None:
         return "is no ledger line" if data.endswith(b"\n") else "is cut off in the middle"

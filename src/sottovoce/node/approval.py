@@ -25,7 +25,7 @@ _ALLOW, _REFUSE = 0, 1
 
 @dataclass(frozen=True)
 class Request:
-    """What a person sees of an outgoing letter: everything but its content."""
+    """An outgoing letter as a person sees it: everything but its content."""
 
     study: str
     stage: str
@@ -129,7 +129,7 @@ class Gatekeeper:
         return not isinstance(self._gate, OpenGate)
 
     def question(self, outgoing: Outgoing, *, stage: str) -> LetterQuestion:
-        """What the gate is asked about a letter."""
+        """The gate's question about a letter."""
         return LetterQuestion(_request(self._entry(outgoing, stage)))
 
     def lets_go(self, outgoing: Outgoing, *, stage: str, question: LetterQuestion) -> bool:

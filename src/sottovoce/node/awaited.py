@@ -1,4 +1,4 @@
-"""What a seat waits for, in words for people; scripts get the kinds of messages."""
+"""The messages that a seat waits for, in words for people; scripts get their kinds."""
 
 _WORDS = {
     "enrolment": "to join",
@@ -13,7 +13,7 @@ _WORDS = {
 
 
 def awaited(what: str) -> str:
-    """What is waited for: a kind of message as its purpose, or else as the next of its stage."""
+    """Name the awaited message: by its purpose, or else as the next of its stage."""
     stage, _, kind = what.rpartition(": ")
     if kind in _WORDS:
         return _WORDS[kind]

@@ -89,7 +89,7 @@ def keep_totals(folder: Path, by_class: Sequence[int]) -> None:
 
 
 def kept_totals(folder: Path) -> tuple[int, ...] | None:
-    """How many documents of each class all sites together learnt from, if it was kept."""
+    """Return how many documents of each class all sites learnt from, if it was kept."""
     path = folder / _TOTALS
     if not path.exists():
         return None

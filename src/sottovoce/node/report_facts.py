@@ -110,7 +110,7 @@ def stage_costs(folder: Path) -> tuple[StageCost, ...]:
 
 
 def flows_of(ledgers: list[SeatLedger]) -> tuple[Flow, ...]:
-    """Who sent how many bytes to whom, according to these ledgers."""
+    """Add up from these ledgers how many bytes went from whom to whom."""
     messages: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
     for ledger in ledgers:

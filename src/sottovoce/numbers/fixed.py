@@ -31,7 +31,7 @@ _EXACT_SHIFT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What an integer means (value = integer / 2**fraction_bits) and how large it may be.
+    """The meaning of an integer (value = integer / 2**fraction_bits) and its largest size.
 
     Every operation on values has its twin here, which gives the scale of the
     result; nothing is lost, and nothing can overflow unseen.

@@ -19,7 +19,7 @@ FEWEST_BITS = 1024
 
 @dataclass(frozen=True)
 class Chain:
-    """How elements are held between the first and the last product of a chain."""
+    """The form of elements between the first and the last product of a chain."""
 
     enter: Callable[[int], Element]
     leave: Callable[[Element], int]

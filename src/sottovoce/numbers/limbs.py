@@ -21,7 +21,7 @@ Limbs = NDArray[np.uint64]
 
 
 def count_for(bits: int) -> int:
-    """How many limbs hold integers of so many bits."""
+    """The number of limbs that hold integers of so many bits."""
     return -(-bits // LIMB_BITS)
 
 
@@ -104,7 +104,7 @@ def _mixed_radix(planes: Planes, base: Base) -> list[NDArray[np.int64]]:
 
 
 def below(limbs: Limbs, bound: int) -> NDArray[np.bool_]:
-    """Which of the integers are below a public bound."""
+    """Return for every integer whether it is below a public bound."""
     smaller = np.zeros(limbs.shape[1:], bool)
     equal = np.ones(limbs.shape[1:], bool)
     for place in range(len(limbs) - 1, -1, -1):

@@ -57,7 +57,7 @@ class ModularRing:
         return cls(modulus, times, gmpy2.isqrt(modulus) if square else None)
 
     def chain(self) -> Chain:
-        """How to hold elements over many products."""
+        """The form in which elements stay over many products."""
         return whole(self.times) if self.root is None else halves(self.root)
 
     def inverse(self, value: int) -> int:
@@ -82,7 +82,7 @@ class FixedBase:
 
     @property
     def window(self) -> int:
-        """How many bits of an exponent one multiplication deals with; 0 before the first use."""
+        """The bits of an exponent that one multiplication handles; 0 before the first use."""
         return self._table[0]
 
     def prepare(self, uses: int) -> None:

@@ -28,7 +28,7 @@ _LEAF = 8
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How a plaintext is divided: `count` signed slots of `width` bits each."""
+    """The division of a plaintext into `count` signed slots of `width` bits each."""
 
     width: int
     count: int
@@ -75,11 +75,11 @@ class Slots:
 
     @property
     def bits(self) -> int:
-        """How many bits a signed plaintext must have to hold all slots."""
+        """The number of bits of a signed plaintext that holds all slots."""
         return self.width * self.count
 
     def plaintexts_for(self, length: int) -> int:
-        """How many plaintexts `length` values fill."""
+        """The number of plaintexts that `length` values fill."""
         return -(-length // self.count)
 
     def check_holds(self, bound: int, what: str) -> None:

@@ -37,7 +37,7 @@ _DEPTH = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """How much is split at a time: buffers of 6 and 24 MB whatever the size."""
+    """The part that is split at a time: buffers of 6 and 24 MB whatever the size."""
 
     rows: int = 256
     columns: int = 1024

@@ -20,7 +20,7 @@ def encode(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: S
 
 
 def decode(key: PublicKey, data: bytes) -> tuple[list[Residue], Layout, Scale]:
-    """What `encode` wrote for this key; anything else raises MalformedError."""
+    """Read what `encode` wrote for this key; anything else raises MalformedError."""
     layout, scale, start = _read_head(key, bytes(data))
     width = key.ciphertext_bytes
     expected = start + layout.ciphertexts * width

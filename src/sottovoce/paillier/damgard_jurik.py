@@ -31,7 +31,7 @@ L = TypeVar("L", bound="LongSecretKey")
 
 @dataclass(frozen=True)
 class LongPublicKey(PublicKey):
-    """What encrypts plaintexts of `s` times the length of N."""
+    """A public key for plaintexts of `s` times the length of N."""
 
     s: int = field(default=2, kw_only=True)
 
@@ -130,13 +130,13 @@ class LongPrimeHalf(PrimeHalf):
 
 @dataclass(frozen=True)
 class LongSecretKey(SecretKey):
-    """What decrypts plaintexts that are longer than N."""
+    """A secret key for plaintexts that are longer than N."""
 
     public_type: ClassVar[type[PublicKey]] = LongPublicKey
 
     @property
     def half_type(self) -> type[PrimeHalf]:
-        """How the work modulo powers of one prime is done."""
+        """The type that computes modulo powers of one prime."""
         return LongPrimeHalf
 
     @classmethod

@@ -36,7 +36,7 @@ class NeverPickled:
 
 @dataclass(frozen=True)
 class PublicKey(NeverPickled):
-    """What encrypts: the modulus N, and in two profiles the base h of the randomisers.
+    """A public key: the modulus N, and in two profiles the base h of the randomisers.
 
     h is kept modulo N and lifted to h^N mod N² here, so that no key, whoever
     made it, can have randomisers that carry a message.
@@ -75,12 +75,12 @@ class PublicKey(NeverPickled):
 
     @property
     def length(self) -> int:
-        """How many times N a plaintext is: 1 here, more in `damgard_jurik`."""
+        """The length of a plaintext in lengths of N: 1 here, more in `damgard_jurik`."""
         return 1
 
     @cached_property
     def plaintexts(self) -> int:
-        """How many plaintexts there are: N, to the power of the length."""
+        """The number of plaintexts: N to the power of the length."""
         return int(self.modulus**self.length)
 
     @property

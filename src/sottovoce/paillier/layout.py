@@ -1,4 +1,4 @@
-"""Where the values of a tensor lie in its ciphertexts."""
+"""The positions of a tensor's values in its ciphertexts."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,26 +43,26 @@ class Layout:
 
     @property
     def lines(self) -> int:
-        """How many lines start a ciphertext of their own."""
+        """The number of lines; each starts a ciphertext of its own."""
         return 1 if self.symmetric or len(self.shape) < 2 else self.shape[0]
 
     @property
     def line_values(self) -> int:
-        """How many values stand in a line."""
+        """The number of values in a line."""
         if self.symmetric:
             return self.shape[0] * (self.shape[0] + 1) // 2
         return self.shape[-1] if self.shape else 1
 
     @property
     def line_ciphertexts(self) -> int:
-        """How many ciphertexts a line fills."""
+        """The number of ciphertexts that a line fills."""
         if self.slots is None:
             return self.line_values
         return self.slots.plaintexts_for(self.line_values)
 
     @property
     def ciphertexts(self) -> int:
-        """How many ciphertexts the tensor fills."""
+        """The number of ciphertexts that the tensor fills."""
         return self.lines * self.line_ciphertexts
 
     def check_same(self, other: "Layout", what: str) -> None:

@@ -1,4 +1,4 @@
-"""Which ciphertexts of a tensor meet in a sum, a product or a slice."""
+"""The groups of a tensor's ciphertexts that meet in a sum, a product or a slice."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def _grid(layout: Layout) -> NDArray[np.int64]:
 
 
 def sum_groups(layout: Layout, axis: int | None) -> tuple[Indices, Layout, int]:
-    """Which ciphertexts are added up, the layout of the sums, and how many values meet in one."""
+    """Return the groups of ciphertexts to add, the layout of the sums, and the values in each."""
     if layout.covered:
         raise MisuseError("sum: this tensor carries masks, uncover it first")
     along_rows = axis == 0 and len(layout.shape) == 2 and not layout.symmetric

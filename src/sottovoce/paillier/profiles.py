@@ -1,4 +1,4 @@
-"""How a key makes its randomisers, and what one must believe for it to hide anything."""
+"""Key profiles: how a key makes its randomisers, and the assumption under which they hide."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ TOY_BITS = (256, 384, 512, 768, 1024)
 
 
 class Profile(StrEnum):
-    """Where the randomiser of a ciphertext (1 + N)^m · randomiser mod N² comes from.
+    """The origin of the randomiser of a ciphertext (1 + N)^m · randomiser mod N².
 
     `short`: P = 2·p·p′ + 1 and Q = 2·q·q′ + 1 hide primes p, q of 2s bits for s
     bits of strength; h = −y^(2·p′·q′) mod N; randomiser (h^N)^x with x uniform
@@ -32,7 +32,7 @@ class Profile(StrEnum):
 
     @property
     def assumption(self) -> str:
-        """What one must believe, in words fit for a study card."""
+        """The assumption, in words fit for a study card."""
         return _ASSUMPTIONS[self]
 
     @property
@@ -50,7 +50,7 @@ class Profile(StrEnum):
             raise InputError(f"key profile: expected one of {names}, found {name!r}") from None
 
     def exponent_bits(self, modulus_bits: int) -> int:
-        """How many bits the exponent x of a randomiser has; `textbook` has none."""
+        """The number of bits of a randomiser's exponent x; `textbook` has none."""
         match self:
             case Profile.SHORT:
                 return 4 * strength(modulus_bits)
@@ -60,7 +60,7 @@ class Profile(StrEnum):
                 return 0
 
     def full_exponent_bits(self, modulus_bits: int) -> int:
-        """How many bits make x uniform modulo the order of h, within 2^−64.
+        """The number of bits that make x uniform modulo the order of h, within 2^−64.
 
         Re-randomising takes so many, so that nothing rests on the shortness of exponents; the
         owner of the key gets uniform N-th powers instead (tensors.py).

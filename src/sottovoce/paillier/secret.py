@@ -21,7 +21,7 @@ from sottovoce.paillier.profiles import Profile, strength
 
 @dataclass(frozen=True)
 class SecretKey(NeverPickled):
-    """What decrypts: the two primes, and in profile `short` the primes hidden in them."""
+    """A secret key: the two primes, and in profile `short` the primes hidden in them."""
 
     public: PublicKey
     p: int = field(repr=False)
@@ -33,7 +33,7 @@ class SecretKey(NeverPickled):
 
     @property
     def half_type(self) -> "type[PrimeHalf]":
-        """How the work modulo powers of one prime is done."""
+        """The type that computes modulo powers of one prime."""
         return PrimeHalf
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ def _hidden_width(bits: int) -> int:
 
 
 def _faults(key: SecretKey) -> Iterator[tuple[bool, str]]:
-    """What could be wrong with these primes, cheap questions first."""
+    """List the possible faults of these primes, cheap questions first."""
     p, q, public = key.p, key.q, key.public
     gcd, is_prime = public.arithmetic.gcd, public.arithmetic.is_prime
     half = public.bits // 2

@@ -72,7 +72,7 @@ class Encrypted(NeverPickled):
 
     @property
     def slots(self) -> Slots | None:
-        """How values share ciphertexts, if they do."""
+        """The slots in which values share ciphertexts, if they do."""
         return self.layout.slots
 
     def __len__(self) -> int:

@@ -98,7 +98,7 @@ class LogPlan:
 
     @property
     def _count(self) -> int:
-        """How many nodes: m leave about 2π·ρ^(−2m−1), with ρ = (√x + 1)/(√x − 1) at the ends."""
+        """The number of nodes: m leave about 2π·ρ^(−2m−1), ρ = (√x + 1)/(√x − 1) at the ends."""
         middle = float(self.middle)
         root = sqrt(max(self.upper * middle, 1 / (self.lower * middle)))
         if root <= 1:
@@ -164,7 +164,7 @@ class LogPlan:
 
     @property
     def steps(self) -> int:
-        """How many trips it takes: Goldschmidt's, and one to cut the quotients."""
+        """The number of trips: Goldschmidt's, and one to cut the quotients."""
         return self.course.steps + 1
 
     @property
@@ -185,7 +185,7 @@ class LogPlan:
         return self.course.slots(plaintext_bits, *self.start_scales)
 
     def error_bound(self) -> float:
-        """How far a logarithm may be off: by the nodes, the steps and cutting."""
+        """The largest error of a logarithm, from the nodes, the steps and cutting."""
         ends = [self._ends(node.at, node.slope)[0] for node in self.nodes]
         largest = [float(n.weight / least) for n, least in zip(self.nodes, ends, strict=True)]
         divided = float(self.course.error_bound(largest).sum())
@@ -204,7 +204,7 @@ class LogPlan:
 
     @property
     def offset(self) -> int:
-        """What the negative quotients are added to: Σ v − log(middle), in units of the result."""
+        """The number to which negative quotients are added: Σ v − log(middle), in result units."""
         exact = float(self._rule[1].sum()) - log(self.middle)
         return round(exact * (1 << self.result_bits))
 
@@ -233,7 +233,7 @@ def logarithm(x: Encrypted, plan: LogPlan, *, entropy: Entropy) -> Party[Unsent]
 def logarithm_rules(
     key: SecretKey, plan: LogPlan, *, vectors: int = 1, entropy: Entropy
 ) -> list[AnswerRule[Any]]:
-    """What a key holder answers: the trips of so many vectors."""
+    """The rules for a key holder: the trips of so many vectors."""
     return [
         line_rule(key, budget=vectors * plan.course.steps, entropy=entropy),
         truncation_rule(key, budget=vectors, entropy=entropy),

@@ -32,7 +32,7 @@ class Counting(Arithmetic):
 
     @property
     def tally(self) -> dict[str, int]:
-        """How often each kind was done.
+        """The number of operations of each kind.
 
         `encryptions` are randomisers, made to encrypt or to re-randomise: powers of the
         key's base, and uniform N-th powers for what goes to the key holder; `terms` are

@@ -64,7 +64,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OutsourcingTerms:
-    """What owner and evaluator agreed on: who, documents of which shape and scale, the plan.
+    """The terms of owner and evaluator: parties, shape and scale of the documents, the plan.
 
     Rados are read as smaller by the bits that the plan's rados have more than the
     documents; what may be in them must then fit the plan's scale.
@@ -145,7 +145,7 @@ def _learn(rados: Encrypted, plan: LearnerPlan, *, entropy: Entropy) -> Party[Un
 def learner_stages(
     key: SecretKey, plan: LearnerPlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What the owner answers for either learner."""
+    """The owner's stages as key holder, for either learner."""
     if isinstance(plan, SolverPlan):
         return solver_stages(key, plan, entropy=entropy)
     return sealed_theta.stages(key, plan, entropy=entropy)

@@ -93,7 +93,7 @@ class SolverPlan:
 
 
 def ideal(rados: Plain, plan: SolverPlan) -> NDArray[np.float64]:
-    """What a trusted friend would compute."""
+    """Compute the result in plain, as the oracle."""
     return solve_rados(rados.floats(), penalty=np.array(plan.penalties))
 
 
@@ -119,7 +119,7 @@ def solve_encrypted(rados: Encrypted, plan: SolverPlan, *, entropy: Entropy) -> 
 
 
 def stages(key: SecretKey, plan: SolverPlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers: the product, the inversion with its check, the last product."""
+    """The key holder's stages: the product, the inversion with its check, the last product."""
     return [
         *FixedFactors(key).stages(budget=1, entropy=entropy),
         *inverse_stages(key, plan.inversion, entropy=entropy),

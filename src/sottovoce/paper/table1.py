@@ -91,7 +91,7 @@ class TableTrial:
 
 @dataclass(frozen=True)
 class EncryptionCost:
-    """What encryption cost in one trial, and how near it came to its plaintext twin.
+    """The cost of encryption in one trial, and its distance from the plaintext twin.
 
     `theta_apart` is the largest difference of any weight from the twin's,
     `exp_apart` how far θ is from one that was learnt with the true exponential,
@@ -111,7 +111,7 @@ class EncryptionCost:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What one trial gave, and in how many steps where there are steps."""
+    """The result of one trial, and its number of steps where there are steps."""
 
     misclassification: float
     steps: int | None = None
@@ -220,7 +220,7 @@ def for_people(row: PrintedRow) -> dict[str, object]:
 
 
 def cost_for_people(row: PrintedRow) -> dict[str, object]:
-    """What encryption cost, and how near to its plaintext twin it came."""
+    """Say what encryption cost, and how near it came to its plaintext twin."""
     assert row.sealed is not None
     sealed = row.sealed
     apart = None if sealed.exp_apart is None else f"{sealed.exp_apart:.1%}"
@@ -239,7 +239,7 @@ def cost_for_people(row: PrintedRow) -> dict[str, object]:
 
 
 def operations_for_people(row: PrintedRow) -> dict[str, object]:
-    """How often all parties together did what."""
+    """Say how often all parties together did each operation."""
     assert row.sealed is not None
     return {"learner": row.learner, "θ": row.theta, **row.sealed.operations}
 

@@ -85,7 +85,7 @@ def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float],
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis measures, from where to where, and where its ticks are."""
+    """An axis: its title, its ends and its ticks."""
 
     name: str
     low: float
@@ -97,7 +97,7 @@ class Axis:
         return self.ticks or tuple(self.low + (self.high - self.low) * n / 4 for n in range(5))
 
     def part(self, value: float) -> float:
-        """Where a value lies between both ends, from 0 to 1."""
+        """Return a value's place between both ends, from 0 to 1."""
         return min(max((value - self.low) / ((self.high - self.low) or 1), 0.0), 1.0)
 
 
@@ -190,7 +190,7 @@ def confusion(
 
 @dataclass(frozen=True)
 class Flow:
-    """How much went from one party to another."""
+    """The bytes that went from one party to another."""
 
     sender: str
     recipient: str
@@ -199,7 +199,7 @@ class Flow:
 
 
 def flows(title: str, rows: Sequence[Flow]) -> Html:
-    """Who sent how much to whom: senders left, recipients right, thicker where more."""
+    """Draw the bytes between parties: senders left, recipients right, thicker where more."""
     left = list(dict.fromkeys(row.sender for row in rows))
     right = list(dict.fromkeys(row.recipient for row in rows))
     step, x1, x2 = 44, _NAMES, _WIDE - _NAMES

@@ -57,7 +57,7 @@ def _name(title: str) -> str:
 
 
 def folded(title: str, *content: object, name: str) -> Html:
-    """What only some look for, shown when its title is chosen; `name` is its id."""
+    """A section that is folded until its title is chosen; `name` is its id."""
     return tag("details", tag("summary", title), joined(*content), id=name)
 
 

@@ -1,4 +1,4 @@
-"""How good a model is: figures by class, a confusion table, ROC curves, and comparisons."""
+"""A model's quality as HTML: figures by class, confusion table, ROC curves, comparisons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class EvaluationLike(Protocol):
 
     @property
     def left_out(self) -> NDArray[np.bool_]:
-        """Which cells are not shown."""
+        """The cells that are not shown."""
 
     @property
     def fewest(self) -> int:
@@ -68,7 +68,7 @@ class EvaluationLike(Protocol):
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Whose documents."""
+        """The owners of the documents."""
 
     @property
     def accuracy(self) -> float:
@@ -92,7 +92,7 @@ class BinLike(Protocol):
 
     @property
     def low(self) -> float:
-        """Where it begins."""
+        """The score at which it begins."""
 
     @property
     def high(self) -> float:
@@ -100,11 +100,11 @@ class BinLike(Protocol):
 
     @property
     def rows(self) -> float:
-        """How many rows it has."""
+        """The number of its rows."""
 
     @property
     def share(self) -> float:
-        """How many of them are of the class."""
+        """The share of its rows that are of the class."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def evaluation_html(evaluation: EvaluationLike, title: str) -> Html:
 
 
 def confusion_html(evaluation: EvaluationLike, title: str) -> Html:
-    """Which class was taken for which; where classes overlap, one small table a class."""
+    """The confusion table as HTML; where classes overlap, one small table a class."""
     if evaluation.labels.exclusive:
         return confusion(title, evaluation.labels.names, _cells(evaluation, ()))
     return joined(
@@ -211,7 +211,7 @@ def roc_html(evaluation: EvaluationLike, title: str) -> Html:
 
 
 def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
-    """How often a score between two points of the ROC is right, as far as points are shown.
+    """The share of right scores between two points of the ROC, as far as points are shown.
 
     Nothing else is opened for it: between two points lie so many rows of a class and so many
     others. A score of 0 should be right half the time, one of 1 always.

@@ -1,4 +1,4 @@
-"""What a notebook shows: HTML that carries its own style, and stays readable as text."""
+"""Results in a notebook: HTML that carries its own style, and stays readable as text."""
 
 from dataclasses import dataclass, field
 

@@ -167,7 +167,7 @@ def together(*programs: Party[R]) -> Party[list[R]]:
 
 @dataclass(frozen=True, repr=False)
 class _Result:
-    """What a program returned (kept apart from the questions that it may ask)."""
+    """The value that a program returned, kept apart from the questions that it may ask."""
 
     value: Any
 

@@ -76,7 +76,7 @@ class AnswerGuard:
 
     @property
     def asked(self) -> int:
-        """How many questions were answered, not counting repeats."""
+        """The number of questions answered; repeats do not count."""
         return self._asked.total()
 
     def answer(self, question: Question[A]) -> A:

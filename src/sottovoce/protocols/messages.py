@@ -10,7 +10,7 @@ from sottovoce.wire.tags import kebab
 
 @dataclass(frozen=True)
 class Disclosure:
-    """What a message reveals, in words for a data protection officer.
+    """The information that a message reveals, in words for a data protection officer.
 
     `seen_by` says who receives it, `reveals` what it could learn from it, and
     `assuming` what must hold for it to learn no more than that.

@@ -18,11 +18,11 @@ class Meddler:
     """Stands between the parties and does nothing; a test's own may lose, change or stop things."""
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
-        """What arrives in place of `packet`: nothing, itself, something else, more of it."""
+        """Return the packets that arrive in place of `packet`: none, the same, others."""
         return (packet,)
 
     def silent(self) -> Iterable[Packet]:
-        """What arrives when nobody has anything more to say: packets that were held back."""
+        """Return the packets that were held back, once every party waits."""
         return ()
 
     def crashes(self, party: str, step: int) -> bool:
@@ -85,7 +85,7 @@ class Conversation:
 
     @property
     def views(self) -> dict[str, View]:
-        """What each party has received so far, also after a failure."""
+        """The messages that each party has received so far, also after a failure."""
         return {name: seat.view for name, seat in self._seats.items()}
 
     def run(self) -> Outcome:

@@ -113,7 +113,7 @@ class Seat(Generic[R]):
         self._go(_Next())
 
     def take(self) -> list[Packet]:
-        """What the program sent since the last call, in order."""
+        """Return the packets that the program sent since the last call, in order."""
         packets, self._outbox = self._outbox, []
         return packets
 
@@ -185,14 +185,14 @@ class Seat(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the program returned."""
+        """The value that the program returned."""
         if not self.finished:
             raise MisuseError(f"{self.name}: the program has no result yet, {self.describe()}")
         return self._result  # type: ignore[return-value]  # finished: R may itself be None
 
     @property
     def late(self) -> tuple[str, ...]:
-        """Whose message the program waits for and has not got yet."""
+        """The parties whose message the program still waits for."""
         match self.waiting:
             case Receive(sender, _):
                 return (sender,)
@@ -204,7 +204,7 @@ class Seat(Generic[R]):
         return ()
 
     def describe(self) -> str:
-        """What this party is doing, for an error message."""
+        """Say in an error message's words what this party is doing."""
         match self.waiting:
             case Receive(sender, kinds):
                 return f"waits for {_names(kinds)} from {sender!r}"

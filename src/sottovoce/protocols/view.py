@@ -27,7 +27,7 @@ class Received:
 
 @dataclass
 class View:
-    """What one party received, in order: the evidence that attacks and noise tests work on."""
+    """The messages that one party received, in order, as evidence for attacks and noise tests."""
 
     party: str
     received: list[Received] = field(default_factory=list)

@@ -149,14 +149,14 @@ class BlockRados(Discreet):
 
 @dataclass(frozen=True)
 class JointLayout:
-    """Where every feature stands in the joint coordinates: the shared ones, and each peer's own."""
+    """The position of every feature in the joint coordinates: shared ones, and each peer's own."""
 
     shared: tuple[int, ...]
     own: tuple[tuple[int, ...], ...]
 
     @property
     def features(self) -> int:
-        """How many joint coordinates there are."""
+        """The number of joint coordinates."""
         return len(self.shared) + sum(len(positions) for positions in self.own)
 
     def __post_init__(self) -> None:

@@ -81,12 +81,12 @@ class Moments:
 
     @property
     def features(self) -> int:
-        """How many columns a row has."""
+        """The number of columns of a row."""
         return self.products.shape[0]
 
     @property
     def classes(self) -> int:
-        """How many targets a row has."""
+        """The number of targets of a row."""
         return self.products.shape[1]
 
     @property

@@ -31,7 +31,7 @@ from sottovoce.rados.signatures import RandomSignatures, Signatures
 
 @dataclass(frozen=True, repr=False)
 class Part(Discreet):
-    """What one peer holds: its documents as rows, and their labels −1 and +1."""
+    """One peer's documents as rows, and their labels −1 and +1."""
 
     rows: Rows
     labels: Floats
@@ -127,7 +127,7 @@ class RadoFamily(Discreet):
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.offsets.shape[1])
 
     def rados(self, column: int) -> Floats:

@@ -26,7 +26,7 @@ from sottovoce.rados.signatures import ChosenSignatures, RandomSignatures
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one rado spends on the sensitive feature, exactly, and how often a draw is kept.
+    """The privacy that one rado spends on the sensitive feature, and the share of kept draws.
 
     `spent` is the largest log-ratio of probabilities that a flip can cause (at
     most ε/2), `delta` the probability of a value that the neighbour cannot give.
@@ -38,7 +38,7 @@ class Guarantee:
     acceptance: float
 
     def total(self, count: int) -> "Guarantee":
-        """What `count` rados spend together: ε and δ compose linearly."""
+        """The privacy that `count` rados spend together: ε and δ compose linearly."""
         return Guarantee(
             count * self.epsilon, count * self.spent, count * self.delta, self.acceptance
         )
@@ -89,7 +89,7 @@ class PrivateRados(Discreet):
 
     @property
     def total(self) -> Guarantee:
-        """What all of them spend together."""
+        """The privacy that all of them spend together."""
         return self.each.total(len(self.vectors))
 
 

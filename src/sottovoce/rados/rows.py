@@ -1,4 +1,4 @@
-"""What every learner takes: finite rows, dense or sparse, and one column of ±1 per class."""
+"""The checked input of every learner: finite rows, and one column of ±1 per class."""
 
 from typing import Any, TypeAlias
 

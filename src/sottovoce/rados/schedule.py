@@ -20,7 +20,7 @@ from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
 @dataclass(frozen=True)
 class Schedule:
-    """What everybody knows beforehand: steps, step size, the exponents' bound, squarings.
+    """The public numbers of a descent: steps, step size, the exponents' bound, squarings.
 
     Exponents keep within `bound` of `centre`. Momentum is rounded to
     `momentum_bits` behind the point where an encrypted run needs it so. The
@@ -55,7 +55,7 @@ class Schedule:
             )
 
     def momentum(self, step: int) -> float:
-        """How much of the last movement step number `step` (from 0) repeats."""
+        """The part of the last movement that step number `step` (from 0) repeats."""
         exact = step / (step + 3)
         if self.momentum_bits is None:
             return exact

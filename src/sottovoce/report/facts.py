@@ -10,7 +10,7 @@ from sottovoce.study.queries.figures import Evaluation
 
 @dataclass(frozen=True)
 class StageCost:
-    """How long a stage took, and how much was sent in it, where that was measured."""
+    """The seconds of a stage, and the bytes sent in it, where they were measured."""
 
     name: str
     seconds: float | None = None
@@ -19,7 +19,7 @@ class StageCost:
 
 @dataclass(frozen=True)
 class LedgerHeadFact:
-    """How long a seat's ledger is, and the hash of its last line."""
+    """The number of lines of a seat's ledger, and the hash of the last one."""
 
     seat: str
     lines: int

@@ -91,7 +91,7 @@ def _measures(study: Study) -> Iterator[str]:
 
 
 def _ended(words: str) -> str:
-    """What somebody else wrote, as a sentence of its own."""
+    """Return somebody else's words as a sentence of their own."""
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 

@@ -86,7 +86,7 @@ class Header:
 
     @property
     def repeated(self) -> str:
-        """What to tell about names that stand more than once; empty where there are none."""
+        """Return a sentence about names that stand more than once; empty where there are none."""
         twice = tuple(column for column, count in Counter(self.columns).items() if count > 1)
         if not twice:
             return ""

@@ -74,7 +74,7 @@ class _Feed:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where the next record begins, and how many lines lie before it."""
+        """The position of the next record, and the number of lines before it."""
         if self._again:
             return self._again[0].offset, self._again[0].number - 1
         return self._lines.passed, self._lines.number
@@ -109,7 +109,7 @@ class _Feed:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How records are written."""
+    """The format of records."""
 
     delimiter: str
     quoted: bool
@@ -190,7 +190,7 @@ def _in_words(error: csv.Error) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What the head of a delimited file tells."""
+    """The format and the columns that the head of a delimited file shows."""
 
     encoding: TextEncoding
     delimiter: str
@@ -296,7 +296,7 @@ class DelimitedReader:
         return records
 
     def _beginning(self, file: BinaryIO, shape: _Shape, stretch: Stretch) -> int:
-        """Where the first record of a stretch begins, as far as its neighbours tell.
+        """Find the first record of a stretch, as far as its neighbours show it.
 
         The first line from which a few records have the right number of fields: a line inside
         a quoted text rarely looks like one. Who lists all stretches notices a wrong guess.
@@ -354,7 +354,7 @@ class DelimitedReader:
         return "\t" if self.format is Format.TSV else _DELIMITERS
 
     def _fitness(self, fields: list[str]) -> tuple[int, int]:
-        """How well a first record fits: the columns asked for first, then the number of fields."""
+        """Rate a first record: by the columns asked for, then by the number of fields."""
         asked = {
             *named(self._options.text),
             *named(self._options.label),

@@ -1,4 +1,4 @@
-"""Which encoding the bytes of a text file are in: as stated, by its mark, or by looking."""
+"""The encoding of a text file: as stated, by its mark, or by looking."""
 
 import codecs
 import re
@@ -49,7 +49,7 @@ _UNDEFINED_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How bytes become text and where a line ends: `newline` starts at multiples of `unit`."""
+    """An encoding and its line end: `newline` starts at multiples of `unit`."""
 
     name: str
     mark: int = 0

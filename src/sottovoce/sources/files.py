@@ -26,7 +26,7 @@ def kind_of(mode: int) -> str:
 
 
 def look_at(path: Path) -> os.stat_result:
-    """What `path` leads to; an error that a user understands where it leads nowhere."""
+    """Return the state of `path`; raise an error that a user understands if it leads nowhere."""
     try:
         return path.stat()
     except OSError as error:
@@ -51,7 +51,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def size_of(path: Path) -> int | None:
-    """How many bytes there are to read; a packed file does not say."""
+    """The number of bytes to read; None for a packed file."""
     return None if is_packed(path) else path.stat().st_size
 
 

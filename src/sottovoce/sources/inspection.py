@@ -1,4 +1,4 @@
-"""What a source holds, in figures: said of it without showing any of its text.
+"""Figures about a source that show none of its text.
 
 One pass, and beside the counts some 40 bytes a document (lengths and 64-bit
 hashes), so that ten million documents can be inspected on a laptop.
@@ -32,7 +32,7 @@ _MAPPED_LABELS = 30
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long documents are: half are at most `median`, all but one in twenty at most `p95`."""
+    """The lengths of documents: half are at most `median`, all but one in twenty at most `p95`."""
 
     median: float
     p95: float
@@ -41,7 +41,7 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class LabelCount:
-    """How many documents have a label, and (BRAT) how many spans."""
+    """The number of documents with a label, and (BRAT) of spans."""
 
     label: str
     documents: int
@@ -59,7 +59,7 @@ class Duplicates:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """How many groups there are, and how many documents the largest has."""
+    """The number of groups, and of the documents of the largest one."""
 
     count: int
     largest: int
@@ -153,7 +153,7 @@ class Inspector:
         return names
 
     def result(self) -> Inspection:
-        """What the pass found."""
+        """The findings of the pass."""
         source, findings = self._source, self._source.findings
         by_label = self._labels or self._types
         return Inspection(
@@ -224,7 +224,7 @@ class Inspector:
         return Groups(counts.size, int(counts.max()))
 
     def _warnings(self) -> Iterator[str]:
-        """What a user should look at before this becomes part of a study."""
+        """Yield warnings for a user to look at before this becomes part of a study."""
         if self.documents == 0:
             yield "no document can be used"
             return

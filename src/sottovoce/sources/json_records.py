@@ -64,7 +64,7 @@ class JsonRecords:
                 return
 
     def _look(self, file: BinaryIO) -> tuple[TextEncoding, bool]:
-        """How the file is written, and whether it is one array."""
+        """Return the file's encoding, and whether it is one array."""
         head = file.read(HEAD_BYTES)
         name = str(self.path)
         encoding = find_encoding(head, stated=self.options.encoding, name=name)
@@ -213,7 +213,7 @@ def _object(text: str, origin: Origin) -> Row | SourceProblem:
 
 
 def _in_words(error: Exception) -> str:
-    """Where the JSON breaks off; the decoder's own words could quote it."""
+    """Say where the JSON breaks off; the decoder's own words could quote it."""
     for known in ("truncated", "out of range"):
         if known in str(error):
             return f"the JSON is {known}" if known == "truncated" else f"a number is {known}"

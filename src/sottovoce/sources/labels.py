@@ -21,7 +21,7 @@ _FILE_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """Which label of the study stands for which label of the source; `*` names all others.
+    """The labels of a source and their labels in the study; `*` names all others.
 
     A label of the study stands for itself, unless `*` takes it.
     """

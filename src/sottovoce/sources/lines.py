@@ -16,7 +16,7 @@ _CHUNK = 2**16
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a line, in words that do not quote it."""
+    """A line's flaw, in words that do not quote the line."""
 
     kind: ProblemKind
     reason: str
@@ -130,7 +130,7 @@ class Lines:
 
 
 def next_line(file: BinaryIO, at: int) -> int:
-    """Where the first line begins that does not begin before `at`, in a file with LF."""
+    """Find the first line that begins at `at` or later, in a file with LF."""
     file.seek(at - 1)
     while piece := file.readline(_CHUNK):
         if piece.endswith(b"\n"):
@@ -174,7 +174,7 @@ def _wide_pieces(
 
 
 def _aligned(data: bytes, encoding: TextEncoding, begin: int) -> int:
-    """Where the next line end stands, counted in whole code units from `begin`."""
+    """Find the next line end, in whole code units from `begin`."""
     end = data.find(encoding.newline, begin)
     while end >= 0 and (end - begin) % encoding.unit:
         end = data.find(encoding.newline, end + 1)

@@ -1,4 +1,4 @@
-"""What a user says about a source: its columns, its labels, its encoding, its limits."""
+"""A user's options for a source: its columns, its labels, its encoding, its limits."""
 
 import codecs
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 
 class Empty(StrEnum):
-    """What becomes of a document without text: learning skips it, classifying keeps it."""
+    """The rule for a document without text: learning skips it, classifying keeps it."""
 
     SKIP = "skip"
     KEEP = "keep"
@@ -35,7 +35,7 @@ class Empty(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLimits:
-    """How much of a source may be in memory at a time."""
+    """The largest part of a source that may be in memory at a time."""
 
     document_bytes: int = 16 * 2**20
     """The longest line, record or file that is read as one document."""
@@ -52,7 +52,7 @@ class SourceLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedFormat:
-    """How a delimited file is written, where its name and its first line do not tell."""
+    """The format of a delimited file, where its name and its first line do not show it."""
 
     delimiter: str | None = None
     quoted: bool = True
@@ -70,7 +70,7 @@ class DelimitedFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What to read from a source.
+    """The options with which a source is read.
 
     `text` and `label` None: the column of that name, where there is one.
     `text` (): no text, only the further columns. `label` (): labels are not read.

@@ -102,7 +102,7 @@ class _Unpacking(io.RawIOBase):
         return int(self._inner.seek(offset, whence))
 
     def tell(self) -> int:
-        """Where reading stands."""
+        """The position of the next byte to read."""
         return int(self._inner.tell())
 
     def readinto(self, buffer: Any, /) -> int:

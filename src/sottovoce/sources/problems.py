@@ -1,4 +1,4 @@
-"""What a source could not use, where it lay and why: counted always, listed up to a bound.
+"""Problems of a source, with place and reason: all are counted, and listed up to a bound.
 
 A reason never quotes text, because text is what this software protects. It
 names files, lines, bytes, columns and (shortened) labels.
@@ -38,7 +38,7 @@ class ProblemKind(StrEnum):
 
 
 class Loss(StrEnum):
-    """What a problem takes away: a whole document, or one line of its annotation."""
+    """The loss by a problem: a whole document, or one line of its annotation."""
 
     DOCUMENT = "document"
     ANNOTATION = "annotation"
@@ -115,7 +115,7 @@ class Problems:
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
 
     def told(self) -> Iterator[str]:
-        """What a person should hear before the rest becomes part of a study; no text is in it."""
+        """Yield sentences for a person about these problems; it quotes no text."""
         if self.documents:
             rows = "row is" if self.documents == 1 else "rows are"
             yield f"{self.documents:,} {rows} left out ({self.summary()})"

@@ -1,4 +1,4 @@
-"""What is known of each file of a folder beside its text: its subfolder, or its row in a sheet."""
+"""Labels and groups of a folder's files: from its subfolders, or from the rows of a sheet."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -110,7 +110,7 @@ class FileRows:
         return self._rows.read(row, Origin(name), spans=spans)
 
     def left_over(self) -> Iterator[SourceProblem]:
-        """What was wrong in the labels file, and what it names that was not met."""
+        """Yield the problems of the labels file, and the named files that were not met."""
         if self._sheet is not None:
             yield from self._sheet.problems
             yield from self._sheet.left_over()

@@ -27,7 +27,7 @@ _NOTES = 20
 
 
 class Findings:
-    """What one pass over a source finds: how far it is, what it notes, what it counts."""
+    """The findings of one pass over a source: its progress, its notes, its counts."""
 
     def __init__(self, *, keep: int = 100) -> None:
         """A pass that has not begun."""
@@ -50,7 +50,7 @@ class Findings:
 
 
 class Reader(Protocol):
-    """What each kind of source has to be able to do."""
+    """The interface of every kind of source."""
 
     @property
     def format(self) -> Format:
@@ -58,7 +58,7 @@ class Reader(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
 
     def header(self) -> Header:
         """The columns that are known before everything is read."""
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
         return self.reader.name
 
     @property
@@ -101,12 +101,12 @@ class Source:
 
     @property
     def problems(self) -> Problems:
-        """What the latest pass could not use."""
+        """The problems of the latest pass."""
         return self.findings.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know about how the latest pass read the source."""
+        """Notes for a user on how the latest pass read the source."""
         return tuple(self.findings.notes)
 
     def outcomes(self) -> Iterator[Document | SourceProblem]:

@@ -69,7 +69,7 @@ class _Step:
 
 
 def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
-    """What `name` leads to: a folder to walk into, a problem, or (None) a file."""
+    """Look at `name`: a folder to walk into, a problem, or (None) a file."""
     path = step.path / name
     here = f"{step.relative}/{name}" if step.relative else name
     try:

@@ -153,7 +153,7 @@ def _sink(
 
 
 class _Utf8:
-    """What the csv module writes to: every row is encoded whole, so a bad one leaves no half."""
+    """The csv module's output: every row is encoded whole, so a bad one leaves no half."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -37,7 +37,7 @@ class QuestionRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.rows.shape[0])
 
     @property

@@ -111,7 +111,7 @@ class SealedFiles:
 
 
 def salt_path(path: Path) -> Path:
-    """Where the salt of an erasable file lies."""
+    """The path of an erasable file's salt."""
     return path.with_name(f"{path.name}.salt")
 
 

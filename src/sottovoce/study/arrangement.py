@@ -63,7 +63,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Who holds which columns, what stands for those of others, and what a peer is sent.
+    """The holders of columns, the stand-in for columns of others, and the parts sent to a peer.
 
     `shared` columns stand at every peer, and their values (which the plan lists) with the
     classes enumerate the blocks. `answering` are the peers that add a remote part, by default all

@@ -100,7 +100,7 @@ class Attempt:
         return study.session(self.stage, str(self.number))
 
     def parties(self, study: "Study") -> tuple[str, ...]:
-        """Who sits in this session; dealer and intermediaries skip the dictionary.
+        """The parties of this session; dealer and intermediaries skip the dictionary.
 
         Who only looks up entities for others agrees, and waits for queries.
         """

@@ -72,7 +72,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Columns:
-    """What a row is made of."""
+    """The parts that make up a row."""
 
     features: int
     ngrams: NGrams
@@ -142,7 +142,7 @@ def _lengths(value: Any, name: str) -> tuple[int, int]:
 
 
 def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) -> str | None:
-    """What rare classes count: as given, and by the rule for documents and sentences "root".
+    """The weighting of rare classes: as given, else "root" for documents and sentences.
 
     Labels that overlap have no weights; of tokens nearly all are outside any entity.
     """

@@ -20,7 +20,7 @@ class DescentSettings(Protocol):
 
     @property
     def labels(self) -> Labels:
-        """What is told apart."""
+        """The labels that are told apart."""
 
     @property
     def engine(self) -> Engine:

@@ -15,5 +15,5 @@ class Grounds:
 
     @property
     def given(self) -> dict[str, str]:
-        """What was named, by its setting."""
+        """Return the named values by their settings."""
         return {name: text for name, text in asdict(self).items() if text}

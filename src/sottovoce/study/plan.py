@@ -179,7 +179,7 @@ class StudyPlan:
 
     @property
     def labelled(self) -> Labelling:
-        """Where a row's classes come from."""
+        """The source of a row's classes."""
         return self.labelling or Labelling(self.labels)
 
     @property

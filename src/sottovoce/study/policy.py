@@ -100,6 +100,6 @@ class Policy:
             yield f"intermediaries: expected none, found {', '.join(map(repr, helped))}"
 
     def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
-        """What is asked about entities, where peers hold different features of the same."""
+        """The questions about entities of which peers hold different features."""
         if study.plan.arrangement.by_features:
             yield "remote", self.remotes, study.plan.arrangement.remote

@@ -90,7 +90,7 @@ class _RareRule:
 
 @dataclass
 class _ClassCounts:
-    """How many documents each class has."""
+    """The number of documents of each class."""
 
     counts: Counter[str]
 

@@ -32,7 +32,7 @@ _FIRST = 64
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a peer would bring: documents to train with, and features in enough of them."""
+    """A peer's documents to train with, and the features that are in enough of them."""
 
     documents: int
     features: int
@@ -84,7 +84,7 @@ def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None
 def _to_train_with(
     study: Study, name: str, documents: Sequence[Document]
 ) -> tuple[Sequence[Document], Mapping[str, int]]:
-    """What a peer learns from, if that is enough, and the classes of which it has too few."""
+    """Return a peer's training documents, if enough, and the classes of which it has too few."""
     plan = study.plan
     training = plan.split.part(documents, Side.TRAIN)
     rare = rare_classes(plan, training)

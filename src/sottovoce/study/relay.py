@@ -1,4 +1,4 @@
-"""What the coordinator carries between two other parties: boxes that it cannot open.
+"""Sealed boxes that the coordinator carries between two other parties and cannot open.
 
 The coordinator holds the Paillier key, so a ciphertext that it carries is as good as plain to
 it. Every packet between two others therefore travels in a box for its recipient, padded to a
@@ -28,7 +28,7 @@ _PLACES = Codec()
 
 
 class Letter(Value, frozen=True, dict=True):
-    """What travels for a packet: between whom, in which session, its number, its bytes.
+    """A packet as it travels: sender, recipient, session, number and bytes.
 
     The body is the packet's own where the coordinator writes or reads it, and a box elsewhere.
     """

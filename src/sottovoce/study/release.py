@@ -13,7 +13,7 @@ from sottovoce.errors import InputError
 
 
 class Opens(StrEnum):
-    """What leaves the seal: labels of a peer's own rows, their scores, or the model's weights."""
+    """The things a study may open: labels of a peer's own rows, their scores, or the weights."""
 
     LABELS = "labels"
     SCORES = "scores"
@@ -22,7 +22,7 @@ class Opens(StrEnum):
 
 @dataclass(frozen=True)
 class Release:
-    """What comes out of a study.
+    """A release mode: the results that come out of a study.
 
     `name` stands in study.toml, in a site's policy and on the card. Sites consent to a mode that
     is not `usual` only where their policy names it. The other fields are the sentences of the
@@ -89,7 +89,7 @@ RELEASES: dict[str, Release] = {
 
 
 def usual_releases() -> frozenset[Release]:
-    """What a site consents to unless its policy says otherwise."""
+    """The release modes that a site consents to unless its policy says otherwise."""
     return frozenset(mode for mode in RELEASES.values() if mode.usual)
 
 

@@ -1,4 +1,4 @@
-"""Who takes part: names, organisations, roles and public identity keys, agreed by all."""
+"""The participants: names, organisations, roles and public identity keys, agreed by all."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _IDENTITY = ", identity "
 
 
 class Role(StrEnum):
-    """What a participant does in a study."""
+    """A participant's role in a study."""
 
     COORDINATOR = "coordinator"
     EVALUATOR = "evaluator"
@@ -274,7 +274,7 @@ class Roster:
         )
 
     def query_dealer(self, asker: str) -> str | None:
-        """Who deals for an asker: dealer, else evaluator; never the asker's own organisation."""
+        """Return who deals for an asker: dealer, else evaluator; never the asker's organisation."""
         seats = (self.dealer, self.evaluator if self.helped else None)
         return next(
             (

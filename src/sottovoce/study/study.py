@@ -46,7 +46,7 @@ def grouped(digest_of: bytes) -> str:
 
 @dataclass(frozen=True)
 class Study:
-    """What is done, and by whom."""
+    """A study: its plan and its roster."""
 
     plan: StudyPlan
     roster: Roster
@@ -124,7 +124,7 @@ class Study:
             )
 
     def verdict_for(self, asker: str, wanted: Verdict | None = None) -> Verdict | None:
-        """How labels of an asker are found, first or as it wants; None where it gets scores."""
+        """The way in which an asker's labels are found; None where it gets scores."""
         plan = self.plan
         if plan.release.opens is Opens.SCORES or self.engine is Engine.QUORUM:
             return None
@@ -139,7 +139,7 @@ class Study:
         return wanted or first
 
     def _check_dealers(self) -> None:
-        """Where verdicts must be dealt, every peer has somebody who may deal for it."""
+        """Check that every peer has a party that may deal for it, where verdicts must be dealt."""
         if self.engine is Engine.QUORUM:
             return
         if self.plan.verdict is not Verdict.FSS or not self.plan.deals_verdicts or self.outsourced:
@@ -210,7 +210,7 @@ class Study:
 
     @property
     def quorum_distance(self) -> float:
-        """How far all that engine quorum opens in this study is from noise, at most.
+        """The statistical distance from noise of all that engine quorum opens in this study.
 
         A solve for each penalty, the checks of contributions, all labels together and all joint
         ROCs together have a part each.
@@ -248,7 +248,7 @@ class Study:
 
     @property
     def labels_on(self) -> LabelsOn:
-        """What labels are found on, where the plan leaves it open: shares, if that can be.
+        """The basis of labels where the plan leaves it open: shares, if that is possible.
 
         A peer whose organisation deals has no dealer for rows: a plan that wants one for everybody
         (verdict `fss`) then takes ciphertexts, for which the evaluator may deal.
@@ -301,7 +301,7 @@ class Study:
         return dealer
 
     def query_dealer(self, asker: str) -> str | None:
-        """Who deals for the queries of an asker; on shares never who holds one."""
+        """Return who deals for an asker's queries; on shares never a holder of a share."""
         return self._row_dealer(asker) if self.on_shares else self.roster.query_dealer(asker)
 
     def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:

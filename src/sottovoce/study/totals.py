@@ -53,7 +53,7 @@ class Totals:
         return cls(rows, tuple(by_class), peers, absent)
 
     def weights(self, class_weight: str | None) -> NDArray[np.float64]:
-        """What a row of each class counts, `rows` altogether.
+        """Return the weight of a row of each class; all rows together weigh `rows`.
 
         "balanced" gives all classes the same total; "root" gives each a total in proportion to
         the root of its number of rows, half of the way; None leaves all rows alike.

@@ -1,4 +1,4 @@
-"""Which characters make words: Unicode 14.0, pinned, so that every site reads alike.
+"""The characters that make words: Unicode 14.0, pinned, so that every site reads alike.
 
 Python's own tables grow with every version, and a character that one site takes
 for a letter and another for a gap would give two sites different features. So

@@ -120,7 +120,7 @@ class Job(Protocol[U_co]):
 
 
 def in_order(job: Job[U], chunks: Iterable[list[Document]]) -> Iterator[U]:
-    """What `job` makes of each chunk, in order."""
+    """Yield the result of `job` for each chunk, in order."""
     rest = iter(chunks)
     first = list(islice(rest, HERE_CHUNKS))
     away = job.travelling() if _workers and len(first) == HERE_CHUNKS else None

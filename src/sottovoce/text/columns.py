@@ -30,7 +30,7 @@ class Column(Protocol):
 
     @property
     def width(self) -> int:
-        """How many features it becomes."""
+        """The number of features that it becomes."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Categorical:
 
     @property
     def width(self) -> int:
-        """How many features it becomes."""
+        """The number of features that it becomes."""
         return len(self.values)
 
     @property
@@ -153,7 +153,7 @@ class Wording:
 
     @property
     def width(self) -> int:
-        """How many features it becomes."""
+        """The number of features that it becomes."""
         return len(self.words)
 
     @property

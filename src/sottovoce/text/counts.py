@@ -56,7 +56,7 @@ class Counts:
     peers: Numbers
 
     def rounded(self, *, exclusive: bool) -> "Counts":
-        """What leaves a peer: rows rounded up to two digits, counts to the nearest power of 3.
+        """Round for other parties: rows up to two digits, counts to the nearest power of 3.
 
         Exact counts of nameless features would be matched with the frequencies of words.
         """
@@ -104,7 +104,7 @@ class CountLayout:
 
     @property
     def table_length(self) -> int:
-        """How many of them, the last ones, are counts of buckets."""
+        """The number of bucket counts, which come last."""
         return self.buckets * self._columns
 
     @property
@@ -137,7 +137,7 @@ class CountLayout:
 
 @dataclass(frozen=True, repr=False)
 class Presence:
-    """Which features a chunk's rows have (each once a row), and which document a row is of."""
+    """The features of a chunk's rows (each once a row), and the document of each row."""
 
     rows: Numbers
     buckets: Numbers
@@ -204,7 +204,7 @@ class Distinct:
             self.add(cells, other._seen[cells, places])
 
     def reaches(self, threshold: int) -> Booleans:
-        """Which cells were seen in at least `threshold` (up to `most`) distinct groups."""
+        """Return the cells that were seen in `threshold` (up to `most`) or more distinct groups."""
         grouped = 0 if self._seen is None else np.count_nonzero(self._seen, axis=1)
         return np.asarray(self._alone + grouped >= threshold)
 

@@ -29,7 +29,7 @@ class Dictionary(Protocol):
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """The number of features."""
 
     @property
     def idf_halves(self) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class Dictionary(Protocol):
         """64 hexadecimal digits that name this dictionary."""
 
     def locator(self, reading: Reading, key: DictionaryKey) -> Locator:
-        """How ids made by `reading` under `key` find their columns."""
+        """Return the locator that finds the columns of ids made by `reading` under `key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class JointDictionary:
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self.buckets)
 
     @property
@@ -79,7 +79,7 @@ class JointDictionary:
         return fingerprint("sottovoce/dictionary/joint/v1", self)
 
     def locator(self, reading: Reading, key: DictionaryKey) -> Locator:  # noqa: ARG002 - the ids carry both
-        """How ids find their columns: by their upper bits."""
+        """Return the locator that finds columns by the upper bits of ids."""
         table = np.full(1 << self.bits, -1, np.int64)
         table[list(self.buckets)] = np.arange(self.size)
         shift = np.uint64(64 - self.bits)
@@ -111,7 +111,7 @@ class HashedDictionary:
         return fingerprint("sottovoce/dictionary/hashed/v1", self)
 
     def locator(self, reading: Reading, key: DictionaryKey) -> Locator:  # noqa: ARG002 - as above
-        """How ids find their columns: by their upper 32 bits, scaled to the size."""
+        """Return the locator that finds columns by the upper 32 bits of ids, scaled to the size."""
         size = np.uint64(self.size)
 
         def locate(ids: Ids) -> Numbers:
@@ -132,7 +132,7 @@ class GivenDictionary:
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self.words)
 
     @property
@@ -146,7 +146,7 @@ class GivenDictionary:
         return fingerprint("sottovoce/dictionary/given/v1", self)
 
     def locator(self, reading: Reading, key: DictionaryKey) -> Locator:
-        """How ids find their columns: by the ids of the words, read as text is read."""
+        """Return the locator that finds columns by the ids of the words, read as text is read."""
         ids = np.array([entry_id(word, reading, key) for word in self.words], np.uint64)
         order = np.argsort(ids)
         known = ids[order]

@@ -81,7 +81,7 @@ class FeatureSpace:
 
     @property
     def width(self) -> int:
-        """How many columns a row has."""
+        """The number of columns of a row."""
         further = sum(column.width for column in self.columns)
         return self.dictionary.size + self.blocks.width + further + 1
 
@@ -130,7 +130,7 @@ class FeatureRows:
 
     @property
     def norms(self) -> Floats:
-        """What each row's tf·idf is divided by: its length; 1 where there is nothing."""
+        """Return the divisor of each row's tf·idf: its length; 1 for an empty row."""
         return _norms(self.squares)
 
     @property

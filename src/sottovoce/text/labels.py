@@ -79,7 +79,7 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """How many ±1 columns the learner sees: one where two exclusive classes mirror."""
+        """The number of ±1 columns for the learner: one where two exclusive classes mirror."""
         return 1 if self.exclusive and len(self.names) == 2 else len(self.names)
 
     def classes(self, document: Document) -> Classes:
@@ -107,7 +107,7 @@ class Labels:
         )
 
     def membership(self, rows: Sequence[Classes]) -> NDArray[np.bool_]:
-        """Which row belongs to which class: rows × names."""
+        """Return a table of rows × names that says which row belongs to which class."""
         number = {name: index for index, name in enumerate(self.names)}
         result = np.zeros((len(rows), len(self.names)), dtype=np.bool_)
         pairs = [(row, number[name]) for row, names in enumerate(rows) for name in names]

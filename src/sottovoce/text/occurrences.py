@@ -32,12 +32,12 @@ class Occurrences:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(map(len, self.places))
 
     @property
     def documents(self) -> Numbers:
-        """Which document of the chunk each row is of."""
+        """The number of each row's document in the chunk."""
         return np.repeat(np.arange(len(self.places)), [len(places) for places in self.places])
 
 

@@ -48,7 +48,7 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class CountPlan:
-    """What the peers count for a joint dictionary: the same at every site."""
+    """The plan of the counts for a joint dictionary, the same at every site."""
 
     labelling: Labelling
     reading: Reading = field(default_factory=Reading)
@@ -72,7 +72,7 @@ def count(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Counts:
-    """What may leave this peer for a joint dictionary; refuses a source without any word.
+    """Count this peer's part of a joint dictionary; refuse a source without any word.
 
     A `memory` learns what pieces are, for the next pass over the same documents in this process.
     """
@@ -166,7 +166,7 @@ class PartReader:
 
     @property
     def width(self) -> int:
-        """How many columns a row has."""
+        """The number of columns of a row."""
         return self.space.width
 
     def prepare(self) -> Callable[[Iterable[Document]], Iterator[Examples]]:
@@ -187,7 +187,7 @@ def kept_columns(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Booleans:
-    """Which columns (bias left out) are not zero in at least `fewest` documents; groups once.
+    """Return the columns, bias left out, that are not zero in `fewest` documents; groups once.
 
     Columns of an encoder's vectors are kept: every document has them.
     """
@@ -335,7 +335,7 @@ class _ReadJob:
 
 @dataclass(frozen=True)
 class _PresenceJob:
-    """Which columns each document has, with the number of its group."""
+    """The job that lists each document's columns, with the number of its group."""
 
     space: FeatureSpace
     key: DictionaryKey
@@ -362,7 +362,7 @@ class _PresenceJob:
 
 @dataclass(frozen=True)
 class _PresenceSum:
-    """Which columns enough documents have, over parts."""
+    """The sum over parts of the columns that enough documents have."""
 
     job: _PresenceJob
     fewest: int

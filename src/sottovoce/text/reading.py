@@ -23,7 +23,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NGrams:
-    """Which sequences count as features: `words` (1, 2) is words and word pairs.
+    """The lengths of sequences that count as features: `words` (1, 2) is words and word pairs.
 
     `characters` (3, 5) adds stretches of three to five characters inside words,
     which is what scripts without spaces and misspelt text need.
@@ -122,10 +122,10 @@ class Reading:
 
     @property
     def longest(self) -> int:
-        """How many words the longest feature spans."""
+        """The number of words of the longest feature."""
         return 1 if self.level is Level.TOKEN else self.ngrams.words[1]
 
     @property
     def shortest(self) -> int:
-        """How many words the shortest feature spans."""
+        """The number of words of the shortest feature."""
         return 1 if self.level is Level.TOKEN else self.ngrams.words[0]

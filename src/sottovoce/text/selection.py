@@ -1,4 +1,4 @@
-"""How the coordinator selects features from joint counts, and their rounded idf."""
+"""The coordinator's selection of features from joint counts, and their rounded idf."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -20,7 +20,7 @@ class FeatureScore(Protocol):
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """How features are ranked: `score` gives each a number, and the highest win.
+    """A ranking of features: `score` gives each a number, and the highest win.
 
     `name` stands in study.toml, `words` on the card. A rule sees the sums over all peers and
     nothing else, so no rule changes what is sent.
@@ -69,7 +69,7 @@ SELECTION_RULES: dict[str, SelectionRule] = {rule.name: rule for rule in (CHI_SQ
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How a joint dictionary is chosen: the best `features`, each kept by `min_peers` peers."""
+    """The choice of a joint dictionary: the best `features`, each kept by `min_peers` peers."""
 
     features: int = 2048
     min_peers: int = 1

@@ -90,7 +90,7 @@ def _wrapped(text: str, start: int, end: int, following: int) -> bool:
 
 
 def _stops(text: str, start: int, end: int) -> Iterator[int]:
-    """Where sentences end inside a paragraph."""
+    """Find the ends of sentences inside a paragraph."""
     mark = _MARK.match(text, start, end)
     for match in _END.finditer(text, mark.end() if mark else start, end):
         if match.group()[0] in "。！？｡" or _ends(text, match, end):

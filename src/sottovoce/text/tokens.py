@@ -92,7 +92,7 @@ class WordTokenizer:
         return fingerprint("sottovoce/tokens/v1 unicode 14.0", self)
 
     def pieces(self, text: str) -> list[str]:
-        """What stands between white spaces."""
+        """Split a text at white space."""
         return text.split()
 
     def fold(self, piece: str) -> tuple[str, ...]:

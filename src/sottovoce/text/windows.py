@@ -19,7 +19,7 @@ _LONGEST_GAP = 8
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How far a token sees: `reach` tokens to either side, affixes of up to `affix` characters."""
+    """A token's context: `reach` tokens to either side, affixes of up to `affix` characters."""
 
     reach: int = 2
     affix: int = 4
@@ -70,7 +70,7 @@ class Window:
         return tuple(features)
 
     def _gaps(self, text: str, tokens: Sequence[Token]) -> list[str]:
-        """What stands between neighbouring tokens, without white space: one more than tokens."""
+        """Return the characters between tokens, without white space: one item more than tokens."""
         starts = [token.start for token in tokens] + [len(text)]
         ends = [0] + [token.end for token in tokens]
         gaps = (text[end:start] for end, start in zip(ends, starts, strict=True))

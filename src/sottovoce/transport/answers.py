@@ -8,7 +8,7 @@ CONTENT_TYPE = "application/msgpack"
 
 
 class Uploaded(Value, frozen=True):
-    """How many bytes of a letter are durable, and its position once it is complete, otherwise 0."""
+    """The durable bytes of a letter, and its position once it is complete, otherwise 0."""
 
     received: int
     position: int

@@ -44,7 +44,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._listening.getsockname()[1])
 
     @property

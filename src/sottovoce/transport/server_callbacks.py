@@ -6,14 +6,14 @@ from sottovoce.transport.mailbox import Mailbox
 
 
 class ServerCallbacks(Protocol):
-    """What the server asks the coordinator: who holds which seat, and what to answer.
+    """The server's questions to the coordinator: who holds which seat, and what to answer.
 
     A refusal is an `InputError` or a `TheirError` (answered with 403 and its hints) or a `Refusal`;
     any other error is answered as a failure of the server, without its message.
     """
 
     async def invitation(self, study: str, token: bytes) -> bytes:
-        """What the holder of an invitation may read before it consents."""
+        """The bytes that the holder of an invitation may read before it consents."""
 
     async def enrol(self, study: str, seat: str, key: bytes, request: bytes) -> bytes:
         """Take a seat for the holder of `key`; a repetition gets the same answer."""

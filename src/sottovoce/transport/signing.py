@@ -60,7 +60,7 @@ class SignedRequest:
 
 @dataclass(frozen=True)
 class RequestOrigin:
-    """Who asks, and when: the other fields that a signature covers."""
+    """The sender and the time of a request: the other fields that a signature covers."""
 
     study: str
     seat: str
@@ -69,7 +69,7 @@ class RequestOrigin:
     signature: bytes = b""
 
     def parts(self, asked: SignedRequest, fingerprint: bytes) -> tuple[bytes, ...]:
-        """What is signed, in order."""
+        """The signed parts, in order."""
         return (
             asked.method.encode(),
             asked.path.encode(errors="surrogateescape"),

@@ -25,7 +25,7 @@ _LONG = 2**10
 
 @dataclass(frozen=True)
 class Hook(Generic[T, F]):
-    """How a type of a layer above travels: as a `Value` that stands for it.
+    """The form in which a type of a layer above travels: a `Value` that stands for it.
 
     `decode` may hold what the bytes do not carry (the public key of a
     ciphertext) and raises `MalformedError` for what cannot be such a thing.
@@ -118,7 +118,7 @@ def _strictly(hook: Hook[T, F]) -> Callable[[F], T]:
 
 
 def _add_pieces(item: Any, pieces: list[bytes]) -> None:
-    """What msgpack writes for an item, in pieces: long bytes are copied when these are joined."""
+    """Append msgpack's bytes for an item, in pieces; long ones are copied when these are joined."""
     if type(item) is list:
         count = len(item)
         pieces.append(bytes([0x90 | count]) if count < 16 else _counted(0xDC, count))

@@ -1,4 +1,4 @@
-"""What a field's type accepts: a reader for each type that may travel, made once."""
+"""Readers for the types that may travel; each is made once and accepts what its type accepts."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -54,7 +54,7 @@ def check_skeleton(data: bytes, what: str = "message") -> None:
 
 
 def _header(data: bytes, position: int, what: str) -> tuple[int, int]:
-    """Where the next header is, and how many items the one at `position` opens."""
+    """Return the position of the next header, and the number of items that this one opens."""
     if position >= len(data):
         raise MalformedError(f"message: ends at byte {len(data)}, inside a value")
     first = data[position]

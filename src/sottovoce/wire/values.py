@@ -150,7 +150,7 @@ class Integers(Value, frozen=True):
 
 
 def width_of(modulus: int) -> int:
-    """How many bytes hold every residue of `modulus`."""
+    """The number of bytes that hold every residue of `modulus`."""
     if modulus < 2:
         raise MismatchError(f"integers: expected a modulus of at least 2, found {modulus}")
     return ((modulus - 1).bit_length() + 7) // 8

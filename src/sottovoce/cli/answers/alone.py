@@ -1,4 +1,4 @@
-"""How `classify --own` answers: at this site's class frequencies, or with its own model.
+"""The answers of `classify --own`: at this site's class frequencies, or by its own model.
 
 The own model is learnt in plaintext from this site's documents, without the other sites. It stays
 at the site, and labels documents there if it is better than the joint model.
@@ -53,7 +53,7 @@ def measure_alone(
 
 @dataclass(frozen=True)
 class OwnAnswers:
-    """What `evaluate` kept at this site, and the documents with which it joined."""
+    """The record of `evaluate` at this site, and the documents with which it joined."""
 
     joined: JoinedStudy
     plan: StudyPlan
@@ -66,7 +66,7 @@ class OwnAnswers:
     def of(
         cls, joined: JoinedStudy, plan: StudyPlan, learnt_from: Sequence[Document]
     ) -> "OwnAnswers":
-        """What was kept, or an error where there was no evaluation yet."""
+        """Read the record, or raise an error where there was no evaluation yet."""
         alone, held = kept_alone(joined.folder), kept_evaluations(joined.folder)
         last = held[-1] if held else None
         if alone is None or last is None or last.own is None or last.joint is None:

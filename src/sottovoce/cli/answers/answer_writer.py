@@ -1,4 +1,4 @@
-"""Where labelled documents go: a table, a folder, standard output, or an annotation tool."""
+"""Writers of labelled documents: to a table, a folder, standard output, or an annotation tool."""
 
 from dataclasses import dataclass
 from itertools import chain

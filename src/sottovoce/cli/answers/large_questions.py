@@ -119,7 +119,7 @@ class LargeQuestion:
 
 @dataclass
 class _Costs:
-    """What several answers cost, and what they say of their rows."""
+    """The cost of several answers, and their statements about their rows."""
 
     rows: int = 0
     charged: int = 0

@@ -114,7 +114,7 @@ def serve(
 
 
 class StudyNames:
-    """What people call the studies of a coordinator; two of one name have their ids beside it."""
+    """The names of a coordinator's studies; two of one name have their ids beside it."""
 
     def __init__(self, place: "CoordinatorPlace") -> None:
         """Look them up at `place`, as they come."""

@@ -39,7 +39,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class Helping:
-    """What one seat helps with; `held` are the evaluations in its record of opened sums."""
+    """One seat's state as a helper; `held` are the evaluations in its record of opened sums."""
 
     study_name: str
     study: Study

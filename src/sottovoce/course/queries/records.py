@@ -21,7 +21,7 @@ def wanted_verdict(name: str) -> Verdict | None:
 
 
 class AskerRecord(Value, frozen=True):
-    """What the coordinator knows of one peer's queries.
+    """The coordinator's record of one peer's queries.
 
     `following` is the next number that it may ask, `spent` and `evaluated` count the labels told so
     far. `open` is the open query, with its `helpers` and its `verdict` if it is not the plan's
@@ -44,7 +44,7 @@ class AskerRecord(Value, frozen=True):
 
 
 class EvaluationBook(Value, frozen=True):
-    """Which evaluation comes next, who is ready, who is in the open one, who left."""
+    """The next evaluation, the peers ready for it, the peers in the open one, those that left."""
 
     number: int = 0
     attempt: int = 1
@@ -70,7 +70,7 @@ class OpenQuery(Value, frozen=True):
 
 
 class AskingRecord(Value, frozen=True):
-    """What an asker knows of its queries.
+    """An asker's record of its queries.
 
     `following` is the next number, `left` the rest of the budget according to the last answer.
     `refused` is the coordinator's refusal of the open query, if it came while no caller waited
@@ -89,7 +89,7 @@ class AskingRecord(Value, frozen=True):
 
 
 class EvaluatingRecord(Value, frozen=True):
-    """What a peer knows of the open joint evaluation; `begun` says that it takes part."""
+    """A peer's record of the open joint evaluation; `begun` says that it takes part."""
 
     opened: tuple[OpenedEvaluation, ...] = ()
     begun: bool = False

@@ -1,4 +1,4 @@
-"""How one site writes: its words, its abbreviations, its spelling, its habits, its patients."""
+"""One site's way of writing: words, abbreviations, spelling, habits, patients."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ _WARD_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What a site says about one diagnosis group."""
+    """A site's phrases about one diagnosis group."""
 
     symptoms: Menu[Concept]
     diseases: Menu[Concept]

@@ -1,4 +1,4 @@
-"""What fills the gaps of a sentence: a site's words for one case.
+"""Words for the gaps of a sentence: a site's words for one case.
 
 Evidence for the label is mixed with what real notes are full of: negated findings, other
 people's diseases, old diagnoses and drugs for something else.
@@ -20,7 +20,7 @@ _DOSES = ("2.5 mg", "5 mg", "10 mg", "20 mg", "25 mg", "40 mg", "50 mg", "75 mg"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Who was seen where, and what the note is to be about."""
+    """A patient, the place of the visit, and the subject of the note."""
 
     dialect: Dialect
     patient: Patient
@@ -82,7 +82,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What fills a slot, and what kind of entity it is."""
+    """The words in a slot, and their kind of entity."""
 
     write: Callable[[Voice], str]
     type: EntityType | None = None

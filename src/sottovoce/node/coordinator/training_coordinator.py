@@ -56,7 +56,7 @@ from sottovoce.study.study import Study
 
 @dataclass(frozen=True)
 class TrainingConditions:
-    """What a coordinator needs: the terms, the enrolled keys, its own key, its clean-up."""
+    """The coordinator's inputs: the terms, the enrolled keys, its own key, its clean-up."""
 
     terms: Terms
     publics: Mapping[str, bytes] = field(repr=False)

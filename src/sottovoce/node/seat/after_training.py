@@ -1,4 +1,4 @@
-"""What seats keep after the training: the agreed keys, and how to read scores."""
+"""The records of seats after the training: the agreed keys, and the scales of scores."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ SHARE_OVER = {_SHARE: b"", _RESIDUES: b""}
 
 
 class KeptTraining(Value, frozen=True):
-    """What the coordinator needs to answer queries, apart from the key."""
+    """The coordinator's record for answering queries, apart from the key."""
 
     idf_halves: wire.Words
     fraction_bits: int

@@ -60,7 +60,7 @@ class LetterObserver(Protocol):
         """Write down a decision."""
 
     def head(self) -> LedgerHead:
-        """Where the ledger ends now, for the coordinator to remember."""
+        """The ledger's end as it is now, for the coordinator to remember."""
 
     def receipt(self, data: bytes) -> int:
         """Take the coordinator's receipt of our ledger; raise if we have fewer lines."""
@@ -129,7 +129,7 @@ class RunningProgram:
 
     @property
     def awaited(self) -> str:
-        """What it waits for, in the words of the card and the ledger."""
+        """The messages that it waits for, in the words of the card and the ledger."""
         match self.waiting:
             case Receive(_, kinds):
                 return " or ".join(kebab(kind.__name__) for kind in kinds)

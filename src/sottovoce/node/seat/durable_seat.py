@@ -171,7 +171,7 @@ class DurableSeat(Generic[R]):
 
     @property
     def waiting(self) -> Receive | Gather | None:
-        """What the program waits for."""
+        """The messages that the program waits for."""
         return self._seat.waiting
 
     @property

@@ -71,7 +71,7 @@ class LetterAudit:
         self._write(Entry(self._study, what, note=note))
 
     def head(self) -> LedgerHead:
-        """Where the ledger ends now, for the coordinator to remember."""
+        """The ledger's end as it is now, for the coordinator to remember."""
         self.flush()
         head = self.ledger.head()
         digest, signature = bytes.fromhex(head.hash), bytes.fromhex(head.signature)

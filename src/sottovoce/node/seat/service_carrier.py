@@ -38,11 +38,11 @@ class Conversing(Protocol):
 
     @property
     def records(self) -> Mapping[str, Value]:
-        """What outlives the process."""
+        """The records that outlive the process."""
 
     @property
     def conversations(self) -> tuple[ConversationId, ...]:
-        """What is under way."""
+        """The conversations under way."""
 
 
 C = TypeVar("C", bound=Conversing)

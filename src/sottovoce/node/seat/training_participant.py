@@ -65,7 +65,7 @@ from sottovoce.study.study import Study, grouped
 
 @dataclass(frozen=True)
 class Afterwards:
-    """What the site does at an end: keep the model and delete the rest, or join again."""
+    """The site's work at an end: keep the model and delete the rest, or join again."""
 
     clean_up: Callable[["TrainingParticipant"], Awaitable[None]]
     come_back: Callable[["TrainingParticipant", Reseated], Awaitable[None]]

@@ -236,7 +236,7 @@ class _JoiningSeat:
     async def _held(
         self, agent: SeatRuntime, study: Study
     ) -> HeldShare | MemberShare | HeldEntities | None:
-        """What this seat holds to help others: a share of the model, or rows to look up."""
+        """Return this seat's share of the model, or its rows to look up, to help others."""
         if not any(
             agent.name == participant.name for participant in study.roster.having(Role.ANSWERER)
         ):

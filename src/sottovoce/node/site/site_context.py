@@ -1,4 +1,4 @@
-"""What the seats of one site share: the study's text, one consent, and the documents."""
+"""The common part of a site's seats: the study's text, one consent, and the documents."""
 
 import asyncio
 import time
@@ -46,7 +46,7 @@ class SiteContext:
 
     @property
     def policy(self) -> Policy:
-        """What this site consents to at most."""
+        """The most that this site consents to."""
         return self._options.policy
 
     def seated(self, seating: Seating) -> Study:

@@ -141,11 +141,11 @@ class Site:
 
     @property
     def policy(self) -> "Policy":
-        """What this site consents to at most."""
+        """The most that this site consents to."""
         return self.settings.policy
 
     def coordinator_place(self, host: str = "127.0.0.1", port: int = 8443) -> CoordinatorPlace:
-        """Where this site keeps the studies that it runs."""
+        """The folder of the studies that this site runs."""
         folder = self.home / "coordinator"
         storage.make_folder(folder)
         return CoordinatorPlace(folder, self.files.key_for("coordinator"), host, port)

@@ -97,7 +97,7 @@ class PrintedParticipant:
 
 @dataclass(frozen=True)
 class SignedDocuments:
-    """What Protocol 1 makes a peer's rados of: its documents, and a signature for every rado."""
+    """A peer's input of Protocol 1: its documents, and a signature for every rado."""
 
     documents: Documents
     signatures: Signs = field(repr=False)

@@ -16,7 +16,7 @@ from sottovoce.protocols.two_party.masks import Masking
 
 @dataclass(frozen=True)
 class PrintedTerms:
-    """What everybody agreed on before anything is sent.
+    """The terms that all parties agreed on before anything is sent.
 
     Every peer makes `rados_each` rados on `rado_scale`; `ceiling` is above every
     eigenvalue of their covariance (its trace always is). `by_protocol_1` makes them as the
@@ -96,7 +96,7 @@ class PrintedTerms:
 
     @property
     def factor(self) -> float:
-        """What is left of n³ then, between ⅛ and 1."""
+        """The rest of n³ then, between ⅛ and 1."""
         return float(self.rados**3 / 2**self.shrink_bits)
 
     @property

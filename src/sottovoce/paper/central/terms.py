@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How finely θ, the moments and the constants of the iteration are written.
+    """The fraction bits of θ, of the moments and of the iteration's constants.
 
     Half a unit of 2^−matrix_bits for each peer stands in every entry of A; divided
     by the smallest penalty it bounds what rounding can move θ.
@@ -65,7 +65,7 @@ class RoundedTotals:
 
     @staticmethod
     def words(moments: Moments) -> NDArray[np.uint64]:
-        """What one peer adds to the totals."""
+        """Return one peer's summand of the totals."""
         ceiling = float(np.linalg.eigvalsh(moments.second)[-1])
         # Rounding in the eigenvalue is far below the unit that is added here.
         words = [ceil(moments.weight), ceil(ceiling * 2**_CEILING_BITS) + 1]
@@ -88,7 +88,7 @@ class RoundedTotals:
 
 @dataclass(frozen=True)
 class CentralTerms:
-    """What everybody agreed on before anything is sent: who, which penalty, how precisely.
+    """The terms that all parties agreed on first: parties, penalty and precision.
 
     `penalties` is Γ's diagonal: λ for every feature, ελ for a distrusted one.
     """
@@ -152,7 +152,7 @@ class CentralTerms:
 
 @dataclass(frozen=True)
 class MomentTerms:
-    """How moments are written once the totals are known, and where they are added up.
+    """The scales of moments once the totals are known, and the space of their sum.
 
     `peers` are those whose totals were counted: bounds hold for them alone.
     """

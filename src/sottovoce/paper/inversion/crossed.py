@@ -79,7 +79,7 @@ class MaskedMatrix(Value, frozen=True):
 
 
 class Factors(Value, frozen=True):
-    """Which two of the matrices are multiplied."""
+    """The two matrices that are multiplied."""
 
     left: int
     right: int
@@ -354,5 +354,5 @@ def _cut(key: SecretKey, matrix: MaskedMatrix) -> Plain:
 
 
 def matrix_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Any]:
-    """What a key holder answers: `budget` trips."""
+    """The rule for a key holder: `budget` trips."""
     return AnswerRule(MaskedMatrices, lambda q: answer_matrices(key, q, entropy=entropy), budget)

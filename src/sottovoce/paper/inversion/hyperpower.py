@@ -92,7 +92,7 @@ class InvPlan:
 
     @property
     def unit(self) -> Fraction:
-        """How far cutting a whole matrix may move it, in the spectral norm."""
+        """The largest error of cutting a whole matrix, in the spectral norm."""
         return Fraction(self.size, 1 << self.fraction_bits)
 
     @cached_property
@@ -114,23 +114,23 @@ class InvPlan:
 
     @property
     def steps(self) -> int:
-        """How many steps it takes."""
+        """The number of steps."""
         return len(self.distances)
 
     @property
     def trips(self) -> int:
-        """How many trips: those of all steps, and one that turns the result upright."""
+        """The number of trips: those of all steps, and one that turns the result upright."""
         return self.steps * _TRIPS[self.order] - _SAVED[self.order] + 1
 
     @property
     def products(self) -> int:
-        """How many products of matrices."""
+        """The number of products of matrices."""
         if self.order == 2:
             return max(0, 2 * self.steps - 2)
         return self.steps * _PRODUCTS[self.order] - _SAVED[self.order]
 
     def error_bound(self) -> float:
-        """How far A⁻¹ may be off, in the spectral norm."""
+        """The largest error of A⁻¹, in the spectral norm."""
         largest = 1 / float(self.low)
         drift = 0.0
         if self.order == 2:

@@ -67,7 +67,7 @@ def invert(A: Encrypted, plan: InvPlan, *, entropy: Entropy) -> Party[Unsent]:
 
 
 def invert_rule(key: SecretKey, plan: InvPlan, *, entropy: Entropy) -> AnswerRule[Any]:
-    """What a key holder answers: the trips of one inversion."""
+    """The rule for a key holder: the trips of one inversion."""
     return matrix_rule(key, budget=plan.trips, entropy=entropy)
 
 
@@ -105,7 +105,7 @@ def check_inverse(
 def checked_stages(
     key: SecretKey, plan: InvPlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers in one inversion and its check."""
+    """The key holder's stages of one inversion and its check."""
     held = FixedFactors(key)
     return [
         [invert_rule(key, plan, entropy=entropy)],

@@ -48,7 +48,7 @@ class SealedRados(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Places:
-    """Which of all rados are one peer's: `count` of them from number `first`."""
+    """One peer's places among all rados: `count` of them from number `first`."""
 
     first: int
     count: int

@@ -43,13 +43,13 @@ from sottovoce.wire import Codec
 
 @dataclass(frozen=True)
 class DescentTerms:
-    """What everybody agreed on: who, and the public numbers of the descent."""
+    """The terms that all parties agreed on: parties, and the public numbers of the descent."""
 
     cast: Cast
     plan: DescentPlan
 
     def places(self) -> dict[str, Places]:
-        """Which rados are whose."""
+        """The places of every peer's rados."""
         peers = self.cast.peers
         return dict(zip(peers, Places.dealt(self.plan.rados, len(peers)), strict=True))
 

@@ -89,5 +89,5 @@ def answer_opening(key: SecretKey, question: MaskedSums) -> OpenedSums:
 
 
 def opening_rule(key: SecretKey, *, budget: int) -> AnswerRule[OpenedSums]:
-    """What a key holder answers: `budget` openings."""
+    """The rule for a key holder: `budget` openings."""
     return AnswerRule(MaskedSums, lambda q: answer_opening(key, q), budget)

@@ -84,7 +84,7 @@ def _pull(
 
 
 def stages(key: SecretKey, plan: DescentPlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers: the rados once, then every step after the first."""
+    """The key holder's stages: the rados once, then every step after the first."""
     held = FixedFactors(key)
     steps = max(1, plan.schedule.steps - 1)
     return [

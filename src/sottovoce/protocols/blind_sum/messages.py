@@ -73,7 +73,7 @@ class KeyBook(Message, frozen=True):
 
 
 class GraphCommitment(Message, frozen=True):
-    """What binds the evaluator to its number for the graph, before anybody's keys are known."""
+    """The evaluator's commitment to its number for the graph, sent before any key is known."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,
@@ -120,7 +120,7 @@ class DealtShares(Message, frozen=True):
 
 
 class ShareBook(Message, frozen=True):
-    """Who dealt shares, and the recipient's own boxes; the evaluator has all commitments."""
+    """The dealers of shares, and the recipient's boxes; the evaluator has all commitments."""
 
     discloses: ClassVar = Disclosure(
         seen_by="each peer (with its own boxes), and the evaluator (without any)",
@@ -147,7 +147,7 @@ class MaskedParts(Message, frozen=True):
 
 
 class Arrived(Message, frozen=True):
-    """Whose contributions reached the evaluator."""
+    """The peers whose contributions reached the evaluator."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,

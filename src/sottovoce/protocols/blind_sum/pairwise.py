@@ -200,7 +200,7 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
 def _covered(
     plan: Plan, values: Sequence[Any], masker: Masker, *, receiver: str, entropy: Entropy
 ) -> MaskedParts:
-    """What a peer sends to one receiver: its values under all its masks."""
+    """Return a peer's values under all its masks, for one receiver."""
     forms = tuple(
         part.space.cover(value, masker.mask(part), entropy=entropy)
         for part, value in zip(plan.parts, values, strict=True)

@@ -48,7 +48,7 @@ class Plan:
             raise InputError(f"blind sum: expected {len(self.parts)} values, found {len(values)}")
 
     def drawing(self, values: Sequence[Any], entropy: Entropy) -> Entropy:
-        """What a peer draws its keys and seeds from: for these values and this round alone."""
+        """The stream of a peer's keys and seeds, for these values and this round alone."""
         pairs = zip(self.parts, values, strict=True)
         written = (part.space.written(value) for part, value in pairs)
         return bound(entropy, _DRAWN, self.this.context, *written)

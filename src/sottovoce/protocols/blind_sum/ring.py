@@ -109,12 +109,12 @@ class Rings:
 
     @property
     def parts(self) -> tuple[SummedVector, ...]:
-        """What is added up."""
+        """The parts that are added up."""
         return self.plan.parts
 
     @property
     def receiver(self) -> str:
-        """Who receives the sum."""
+        """The party that receives the sum."""
         return self.plan.receivers[0]
 
     def orders(self, seed: bytes) -> list[tuple[str, ...]]:

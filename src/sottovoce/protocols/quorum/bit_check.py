@@ -108,7 +108,7 @@ def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[Non
 def _opened_among(
     member: QuorumMember, opening: Opening, share: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """What all shares give; every member is bound to its own before it sees another."""
+    """Open the value of all shares; every member commits to its share before it sees another."""
     others = [name for name in member.quorum.members if name != member.name]
     nonce, residues = member.entropy.seed(), wire.Residues.of(share)
     for name in others:
@@ -134,7 +134,7 @@ def _opened_among(
 def _bound(
     member: QuorumMember, name: str, nonce: bytes, share: wire.Residues, purpose: str
 ) -> bytes:
-    """What a member promises: this share, by this member, for this check."""
+    """Hash a member's share together with the member and the check, as its commitment."""
     where = (member.context.encode(), name.encode(), purpose.encode())
     shape = repr(share.shape).encode()
     return digest("quorum/promise/v1", *where, nonce, shape, share.data)

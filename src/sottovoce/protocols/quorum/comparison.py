@@ -97,7 +97,7 @@ class SharedComparison:
         return limit
 
     def opening(self, quorum: Quorum, shape: tuple[int, ...]) -> Opening:
-        """What is opened of the values themselves."""
+        """The opening of the values themselves."""
         limit = self.limit(quorum)
         return Opening(MaskedScore, 2 * quorum.threshold, self.base, shape, limit)
 

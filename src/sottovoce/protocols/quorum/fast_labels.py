@@ -87,7 +87,7 @@ class FastLabels:
 
     @property
     def scores(self) -> int:
-        """How many scores a row has."""
+        """The number of scores of a row."""
         return self.verdict.documents * self.verdict.scores // self.rows
 
     @property
@@ -107,7 +107,7 @@ class FastLabels:
         )
 
     def sharing(self, context: Context) -> RowSharing:
-        """How the asker's rows come to the members, and what is taken off each of their scores."""
+        """The plan by which the asker shares its rows, and the numbers taken off their scores."""
         shape = RowShape(self.rows, self.width, self.scores)
         return RowSharing(shape, self.base, self.quorum, context)
 

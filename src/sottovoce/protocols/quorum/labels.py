@@ -100,7 +100,7 @@ class LabelPlan:
 
     @cached_property
     def comparison(self) -> SharedComparison:
-        """How scores are compared."""
+        """The plan by which scores are compared."""
         return SharedComparison.fitted(self.bits, self.hiding, self.quorum)
 
     @property
@@ -109,7 +109,7 @@ class LabelPlan:
         return self.comparison.base
 
     def sharing(self, context: Context) -> RowSharing:
-        """How the asker's rows come to the members, and what is taken off each of their scores."""
+        """The plan by which the asker shares its rows, and the numbers taken off their scores."""
         shape = RowShape(self.rows, self.width, self.scores)
         return RowSharing(shape, self.base, self.quorum, context)
 

@@ -61,7 +61,7 @@ class Quorum:
 
     @property
     def needed(self) -> int:
-        """How many members can finish: 2t + 1."""
+        """The number of members that can finish: 2t + 1."""
         return 2 * self.threshold + 1
 
     @property

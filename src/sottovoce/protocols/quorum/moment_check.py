@@ -133,7 +133,7 @@ class WeightBounds:
 
     @property
     def comparison(self) -> SharedComparison:
-        """How the signs are found."""
+        """The plan by which signs are found."""
         return SharedComparison(self.bits, self.hiding, _BASE, _SIGN_BASE)
 
 

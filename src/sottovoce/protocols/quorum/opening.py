@@ -35,7 +35,7 @@ class OpeningShare(Message, frozen=True):
 
 
 class OpenedValues(Message, frozen=True):
-    """What the members opened, as residues: a masked value or its quotient, or a listed result."""
+    """Opened residues: masked values, their quotients, or a result that the card lists."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every member of the quorum",
@@ -72,7 +72,7 @@ class Opening:
         return read_planes(residues, self.planes_shape, sender=sender, what=self.kind.__name__)
 
     def value(self, shares: Mapping[str, Planes], quorum: Quorum) -> Planes:
-        """What these shares open, checked."""
+        """Return the value of these shares, after a check."""
         what = self.kind.__name__
         value = put_together(shares, degree=self.degree, quorum=quorum, what=what)
         if self.limit is None and not self.shift:

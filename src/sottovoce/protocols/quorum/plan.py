@@ -64,7 +64,7 @@ class QuorumPlan:
 
     @property
     def distance(self) -> float:
-        """How far all that is opened is from noise that knows nothing, at most."""
+        """The statistical distance of all openings from noise, at most."""
         return self.opened_values * 2.0 ** (1 - self.hiding)
 
     @cached_property
@@ -83,5 +83,5 @@ class QuorumPlan:
         return SharedComparison(_SQUARE_BITS, self.hiding, Base())
 
     def digest(self) -> bytes:
-        """What all members compare before anything is opened."""
+        """A digest that all members compare before anything is opened."""
         return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/quorum").digest()

@@ -28,7 +28,7 @@ class MaskedProduct(OpeningShare, frozen=True):
 
 
 def reduction(quorum: Quorum, base: Base, shape: tuple[int, ...]) -> Opening:
-    """What is opened to bring a degree down."""
+    """The opening that brings a degree down."""
     return Opening(MaskedProduct, 2 * quorum.threshold, base, shape)
 
 

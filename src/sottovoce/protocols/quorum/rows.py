@@ -90,7 +90,7 @@ class RowSharing:
     context: Context
 
     def drawn(self, seed: bytes, start: int) -> list[Planes]:
-        """What a member's seed gives of the rows from `start` on: their shares, and beside them."""
+        """Draw a member's shares of the rows from `start` on, and of the values beside them."""
         count, encoded = min(ROWS_SENT, self.shape.rows - start), self.context.encode()
         return [
             self.base.draw(

@@ -85,7 +85,7 @@ class Summand:
         return len(label).to_bytes(4) + label + self.context.encode()
 
     def expanded(self, seed: bytes, plane: int) -> Planes:
-        """What a seed stands for, modulo one of the primes."""
+        """Expand a seed into residues modulo one of the primes."""
         stream = Expansion(seed, f"quorum/sum/{self.purpose}/{plane}/v1", self.bound())
         return drawn(stream, self.length, self.base.primes[plane])
 
@@ -187,7 +187,7 @@ def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
 
 
 def sum_opening(quorum: Quorum, base: Base, length: int) -> Opening:
-    """What is opened of a sum that the card lists."""
+    """The opening of a sum that the card lists."""
     return Opening(SumShare, quorum.threshold, base, (length,))
 
 

@@ -93,11 +93,11 @@ class QuorumTally:
 
     @cached_property
     def comparison(self) -> SharedComparison:
-        """How a score is compared with a threshold."""
+        """The plan by which a score is compared with a threshold."""
         return SharedComparison.fitted(self.bits, self.hiding, self.quorum)
 
     def sharing(self, peer: str, context: Context) -> RowSharing:
-        """How a peer's rows come to the members, with two marks a class beside each."""
+        """The plan by which a peer shares its rows, with two marks a class beside each row."""
         shape = RowShape(self.rows[peer], self.width, self.classes * SIDES)
         return RowSharing(shape, self.comparison.base, self.quorum, context)
 
@@ -107,7 +107,7 @@ class QuorumTally:
         return self.classes, SIDES, len(self.factors)
 
     def opening(self) -> Opening:
-        """What is opened: totals, none of them above the number of rows."""
+        """The opening of totals; none of them exceeds the number of rows."""
         limit = sum(self.rows.values()) + 1
         degree = 2 * self.quorum.threshold
         return Opening(TallyShare, degree, COUNT_BASE, self.counts, limit)
@@ -163,12 +163,12 @@ class Range:
 
     @property
     def halves(self) -> "tuple[Range, Range]":
-        """What is left where the score lies below it, and above."""
+        """The two halves that are left: below the threshold, and above it."""
         return Range(self.first, self.asked), Range(self.asked + 1, self.last)
 
 
 def marks_of(truth: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
-    """Which rows are of a class, and which are not; those that fill up are neither."""
+    """Mark the rows of a class, and the rows of other classes; padding has neither mark."""
     marks = np.zeros((rows, truth.shape[1], SIDES), np.int64)
     marks[: len(truth)] = np.stack([truth, ~truth], axis=2)
     return marks.reshape(rows, -1)

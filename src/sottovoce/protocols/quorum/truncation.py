@@ -69,7 +69,7 @@ class FusedTruncation:
 
     @property
     def offset(self) -> int:
-        """What is added so that nothing is negative, and the remainders' mean is taken off."""
+        """The offset that makes every value positive and removes the mean of the remainders."""
         centre = (self.dealers << self.shift) - (self.dealers - 1 << self.shift - 1)
         return (1 << max(self.bits, self.shift)) + centre
 
@@ -86,12 +86,12 @@ class FusedTruncation:
         return [limbs.to_residues(number, self.base), limbs.to_residues(quotient, self.base)]
 
     def items(self, quorum: Quorum, shape: tuple[int, ...]) -> list[Item]:
-        """How a dealer's numbers are shared."""
+        """The layout in which a dealer's numbers are shared."""
         degrees = (2 * quorum.threshold, quorum.threshold)
         return [Item(degree, self.base, shape) for degree in degrees]
 
     def opening(self, quorum: Quorum, shape: tuple[int, ...]) -> Opening:
-        """What is opened."""
+        """The plan of the opening."""
         degree = 2 * quorum.threshold
         return Opening(MaskedDividend, degree, self.base, shape, self.limit, self.shift)
 

@@ -133,7 +133,7 @@ class DescentPlan:
 
     @property
     def centring_bits(self) -> int:
-        """How much finer n·π − Σπ is than π, where exponents are counted from their mean."""
+        """The extra fraction bits of n·π − Σπ, where exponents are counted from their mean."""
         return self.rados.bit_length() - 1 if self.centred else 0
 
     @property

@@ -54,11 +54,11 @@ class RangeCheck:
 
     @property
     def limit(self) -> int:
-        """What Σx⁸ must not exceed, as it is added up."""
+        """The largest Σx⁸ that passes, in the units in which it is added up."""
         return int((self.bound - _MARGIN) ** 8) >> _EIGHTH_BITS
 
     def cuts(self) -> list[Cut]:
-        """How x, x² and x⁴ are cut before they are squared."""
+        """The cuts of x, x² and x⁴ before they are squared."""
         cuts, scale = [], self.exponents
         for kept in _KEPT:
             cut = Cut.of(scale, scale.fraction_bits - kept, self.masking)
@@ -75,7 +75,7 @@ class RangeCheck:
 
     @property
     def largest(self) -> int:
-        """What slots must hold, masks apart."""
+        """The largest value that slots must hold, without masks."""
         return max(self.exponents.bound, self.eighth.bound)
 
 
@@ -111,5 +111,5 @@ def keeps_range(x: Plain, check: RangeCheck) -> bool:
 
 
 def range_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """What a key holder answers in so many checks, beside lines and truncations."""
+    """The rules by which a key holder answers so many checks, beside lines and truncations."""
     return [*sign_rules(key, budget=budget, numbers=1, entropy=entropy)]

@@ -91,7 +91,7 @@ class _Descent:
 
     @property
     def _reach(self) -> Scale:
-        """How large products of rados and θ can be; vouched for, where they are not checked."""
+        """The largest product of rados and θ; an assumption where it is not checked."""
         plan, inputs = self.plan, self.plan.exponentials.input_scale
         if plan.centred:
             return plan.range_check.exponents
@@ -171,7 +171,7 @@ def _accelerated(theta: Unsent, before: Unsent | None, plan: DescentPlan, step: 
 def stages(
     key: SecretKey, plan: DescentPlan, *, entropy: Entropy, cuts: int = 0
 ) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers: the rados once in both forms, then every step after the first.
+    """The key holder's stages: the rados once in both forms, then every step after the first.
 
     `cuts` are truncations that come after the last step.
     """

@@ -62,7 +62,7 @@ def centre_units(plan: DescentPlan) -> int:
 
 
 def mean_factor(plan: DescentPlan) -> int:
-    """What the sum of all rados is multiplied by to be their mean, on the grid of pulls."""
+    """The factor that turns the sum of all rados into their mean, on the grid of pulls."""
     return round((1 << plan.pull_bits - plan.bits.rado) / plan.rados)
 
 

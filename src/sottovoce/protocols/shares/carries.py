@@ -97,7 +97,7 @@ class KeySide:
     entropy: Entropy = field(repr=False)
 
     def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
-        """What the asker sent, decrypted, if it has the form that the plan gives it.
+        """Return the asker's message, decrypted, after checking its form against the plan.
 
         Whatever it holds is read: an error over its size would tell the asker about it.
         """
@@ -117,7 +117,7 @@ class AskSide:
     entropy: Entropy = field(repr=False)
 
     def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
-        """What the key holder sent, if it has the form that the plan gives it."""
+        """Return the key holder's message, after checking its form against the plan."""
         try:
             return found.expected(layout, scale)
         except ViolationError as error:
@@ -169,7 +169,7 @@ class CarryPlan:
 
     @property
     def digits(self) -> Scale:
-        """What the key holder encrypts."""
+        """The scale of the digits that the key holder encrypts."""
         return Scale(0, self.modulus - 1)
 
     @property
@@ -190,7 +190,7 @@ class CarryPlan:
 
     @property
     def known(self) -> Scale:
-        """What the asker adds to them in the clear."""
+        """The scale of the numbers that the asker adds to them in the clear."""
         return Scale(0, self.modulus << self.drown_bits)
 
     @property
@@ -199,13 +199,13 @@ class CarryPlan:
         return self.factored.plus(self.known)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """How blinded tests share ciphertexts."""
+        """The slots in which blinded tests share ciphertexts."""
         return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
 
 
 @lru_cache(maxsize=64)
 def most_together(bits: int, masking: Masking, *, plaintext_bits: int) -> int:
-    """How many numbers of so many bits one ciphertext holds."""
+    """The number of values of so many bits that fit into one ciphertext."""
     count = 0
     while CarryPlan(bits, count + 1, masking).scale.bits < plaintext_bits:
         count += 1
@@ -363,7 +363,7 @@ def _tests_of(key: PublicKey, pairs: Sequence[tuple[Residue, Residue]]) -> list[
 
 
 def _drawn(plan: CarryPlan, coins: Words, *, entropy: Entropy) -> tuple[list[list[int]], list[int]]:
-    """What each blinded test takes of which test, and what is added to it in the clear."""
+    """Draw the factors of the blinded tests, and the numbers added to them in the clear."""
     factors = [[0] * plan.tests for _ in range(plan.tests)]
     added = [0] * plan.tests
     for prime, unit, coin in zip(plan.primes, plan.units, coins.tolist(), strict=True):

@@ -36,7 +36,7 @@ _CHUNK = 2048
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Corrections:
-    """What both keys have in common: per level a seed with two bits below it, and a value.
+    """The common part of both keys: for each level a seed with two bits below it, and a value.
 
     Shapes, for `count` secrets of `bits` bits: (bits, count, 2), (bits, count), (count,).
     `hash_key` is the public key of the hash that they were made with.

@@ -26,7 +26,7 @@ _BLOCK = 2**15
 
 @dataclass(frozen=True)
 class MomentScales:
-    """How Σ w x xᵀ and Σ w x y stand in the ring, summed over all peers."""
+    """The scales of Σ w x xᵀ and Σ w x y in the ring, summed over all peers."""
 
     matrix: Scale
     vectors: Scale
@@ -95,5 +95,5 @@ class MomentScales:
 
 
 def _fraction_bits(top: float, penalty: float) -> int:
-    """How many fraction bits a matrix has, of which the spectrum has these ends."""
+    """The number of fraction bits of a matrix whose spectrum has these ends."""
     return matrix_word_bits(top / penalty) - math.frexp(top)[1]

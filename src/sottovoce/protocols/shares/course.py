@@ -92,7 +92,7 @@ def _noise(steps: int) -> float:
 
 
 def noise_bits(steps: int) -> int:
-    """How many bits of the direction rounding may fill; what it stands for has as many."""
+    """The number of a direction's bits that rounding may fill; the rounded value has as many."""
     return math.ceil(math.log2(_noise(steps)))
 
 

@@ -63,7 +63,7 @@ O = TypeVar("O", bound=MaskedShare)
 
 @dataclass(frozen=True)
 class Trio:
-    """Who holds the two shares, and who deals: three different parties."""
+    """The two holders of shares and the dealer: three different parties."""
 
     first: str
     second: str

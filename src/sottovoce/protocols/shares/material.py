@@ -21,7 +21,7 @@ Half = Literal["first", "second"]
 
 @dataclass(frozen=True)
 class Context:
-    """What one-time material is bound to: it serves this attempt, among these peers, only."""
+    """The attempt and the peers to which one-time material is bound; it serves no other."""
 
     study: str
     round: int
@@ -104,7 +104,7 @@ class Material:
 
     @property
     def context(self) -> Context:
-        """What it is bound to, the same for both halves."""
+        """The context to which it is bound, the same for both halves."""
         return self._context
 
     def stream(self, purpose: str, index: int = 0) -> Entropy:

@@ -94,7 +94,7 @@ class MomentBounds:
 
     @property
     def truncation(self) -> RingTruncation:
-        """How b is brought down."""
+        """The truncation of b."""
         return RingTruncation(self.shift_of(self.shape))
 
     @property

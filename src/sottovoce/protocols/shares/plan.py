@@ -109,12 +109,12 @@ class ShareSolvePlan:
         return 2 * len(self.steps) + 6
 
     def digest(self) -> bytes:
-        """What three parties compare before anything is opened."""
+        """A digest that three parties compare before anything is opened."""
         return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/solve").digest()
 
 
 def matrix_word_bits(condition: float) -> int:
-    """How many bits the upper end of a spectrum of this condition may take in a word."""
+    """The number of bits that the upper end of a spectrum of this condition may take in a word."""
     steps = min(expected_steps(condition, PRECISION), MOST_STEPS)
     room = _ROOM - constant_bits(condition) - noise_bits(steps)
     return min(room, _WIDEST)

@@ -92,7 +92,7 @@ class Product:
         return left, (left if self.right is None else self.ring.draw(stream, *self.right))
 
     def deal(self, first: Entropy, second: Entropy) -> Words:
-        """What the first holder must be sent, given the streams of both."""
+        """Work out the correction for the first holder from the streams of both."""
         ours, theirs = self.masks(first), self.masks(second)
         product = self.form(ours[0] + theirs[0], ours[1] + theirs[1])
         return self.ring.reduce(product - self.ring.draw(second, *product.shape))

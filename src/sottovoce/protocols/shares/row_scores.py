@@ -54,7 +54,7 @@ WireWords = wire.Words | wire.ShortWords
 
 
 class RowSeeds(Message, frozen=True):
-    """What the masks of all rows of a query are drawn from, both holders' halves."""
+    """The seeds of the masks of all rows of a query, for both holders."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,

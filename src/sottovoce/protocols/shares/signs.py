@@ -50,7 +50,7 @@ _KEYS_PER_MESSAGE = 16_384
 
 
 class DealtComparisons(Message, frozen=True):
-    """What the comparison keys of both holders have in common."""
+    """The common part of both holders' comparison keys."""
 
     discloses: ClassVar = Disclosure(
         seen_by="both holders of shares (the same to each)",

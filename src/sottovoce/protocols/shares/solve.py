@@ -227,7 +227,7 @@ def _dividend(
 
 @dataclass(frozen=True, repr=False)
 class _StepHalf:
-    """What one holder has of the dealt numbers of one step."""
+    """One holder's half of the dealt numbers of one step."""
 
     truncation: TruncationHalf
     product: Words

@@ -24,20 +24,20 @@ class Triangle:
 
     @property
     def size(self) -> int:
-        """How many words a triangle has."""
+        """The number of words of a triangle."""
         return self.side * (self.side + 1) // 2
 
     def start(self, row: int) -> int:
-        """Where a row begins: row i holds the entries (i, i) … (i, side − 1)."""
+        """The position at which a row begins: row i holds the entries (i, i) … (i, side − 1)."""
         return row * self.side - row * (row - 1) // 2
 
     def diagonal(self) -> NDArray[np.int64]:
-        """Where the diagonal stands."""
+        """The positions of the diagonal."""
         rows = np.arange(self.side, dtype=np.int64)
         return rows * self.side - rows * (rows - 1) // 2
 
     def last_column(self) -> NDArray[np.int64]:
-        """Where the last column stands."""
+        """The positions of the last column."""
         return np.append(self.diagonal()[1:], self.size) - 1
 
     def pack(self, matrix: NDArray[N]) -> NDArray[N]:

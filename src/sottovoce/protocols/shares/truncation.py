@@ -79,7 +79,7 @@ class RingTruncation:
             )
 
     def deal(self, first: Entropy, second: Entropy, *shape: int) -> "TruncationCorrection":
-        """What the first holder must be sent, given the streams of both."""
+        """Work out the correction for the first holder from the streams of both."""
         ring = self.ring
         half = self.second_half(second, *shape)
         mask = ring.reduce(ring.draw(first, *shape) + half.mask)
@@ -124,7 +124,7 @@ class TruncationHalf:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TruncationCorrection:
-    """What the dealer sends to the first holder: its shares of ⌊r/2^f⌋ and msb(r)."""
+    """The first holder's shares of ⌊r/2^f⌋ and msb(r), sent by the dealer."""
 
     quotient: Words
     top: Words

@@ -89,7 +89,7 @@ class LabelShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class ChoicePlan:
-    """What is public about a choice: how long values and indices are, and the masks over them."""
+    """The public numbers of a choice: the lengths of values, of indices and of their masks."""
 
     verdict: VerdictPlan
     masking: Masking
@@ -111,7 +111,7 @@ class ChoicePlan:
 
     @property
     def place(self) -> int:
-        """Where the index begins, in bits."""
+        """The bit at which the index begins."""
         return self.value_mask.bit_length() + 1
 
     @property
@@ -130,7 +130,7 @@ class ChoicePlan:
         return self.difference.plus(self.difference).plus(self.mask)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """How masked steps share ciphertexts."""
+        """The slots in which masked steps share ciphertexts."""
         return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
 
     def joined(self, values: Words, indices: Words) -> list[int]:
@@ -158,7 +158,7 @@ class Candidates:
 
     @property
     def pairs(self) -> int:
-        """How many pairs meet at this level; one candidate may be left over."""
+        """The number of pairs that meet at this level; one candidate may be left over."""
         return int(self.values.shape[1]) // 2
 
     def sides(self) -> tuple["Candidates", "Candidates"]:

@@ -1,4 +1,4 @@
-"""How many values of each group are not negative, without a dealer: no comparison is ever opened.
+"""Count the values of each group that are not negative, without a dealer; no comparison is opened.
 
     key holder (first, the coordinator)                    asker (second)
       |   digits once, blinded tests for every threshold     |   (carries.py)
@@ -55,7 +55,7 @@ class TallyBits(Message, frozen=True):
 
 
 class MaskedCounts(Message, frozen=True):
-    """How many values of each group are not negative, under masks."""
+    """The number of values of each group that are not negative, under masks."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_DECRYPTING_COORDINATOR,
@@ -76,7 +76,7 @@ def _masks(ring: Ring, masking: Masking) -> Scale:
 def _slots(
     plan: TallyPlan, ring: Ring, masking: Masking, key: PublicKey
 ) -> tuple[Slots, Layout, Scale]:
-    """How counts under masks travel."""
+    """The slots in which counts under masks travel."""
     scale = Scale(0, plan.documents).plus(_masks(ring, masking))
     slots = Slots.fit(scale.bound, plaintext_bits=key.plaintext_bits)
     classes, groups, thresholds = _shape(plan)

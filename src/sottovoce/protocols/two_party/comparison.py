@@ -175,7 +175,7 @@ class SignPlan:
         return self.factored.plus(self.known)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """How blinded tests share ciphertexts."""
+        """The slots in which blinded tests share ciphertexts."""
         return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
 
 
@@ -341,7 +341,7 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
 def sign_rules(
     key: SecretKey, *, budget: int, numbers: int, entropy: Entropy, sealed: int | None = None
 ) -> list[AnswerRule[Any]]:
-    """What a key holder answers: `budget` vectors of up to so many `numbers`, in either form.
+    """The rules for a key holder: `budget` vectors of up to so many `numbers`, in either form.
 
     A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
     of whatever it likes for each number: the key holder counts numbers, not questions. Of

@@ -123,5 +123,5 @@ def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: 
 
 
 def direction_rule(held: FixedFactors, *, budget: int, entropy: Entropy) -> AnswerRule[Step]:
-    """What a key holder answers: `budget` products with the operands that it holds."""
+    """The rule for a key holder: `budget` products with the operands that it holds."""
     return AnswerRule(MaskedDirection, lambda q: answer_direction(held, q, entropy=entropy), budget)

@@ -122,7 +122,7 @@ class ExpPlan:
         return self.power_scale.times(self.power_scale)
 
     def cuts(self) -> Iterator[Cut]:
-        """How the power is cut before each squaring."""
+        """The cut of the power before each squaring."""
         first = self.input_bits + self.squarings - self.fraction_bits
         for squaring in range(self.squarings):
             bits = self.fraction_bits if squaring else first
@@ -168,7 +168,7 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
 def exponential_rule(
     key: SecretKey, plan: ExpPlan, *, vectors: int = 1, entropy: Entropy
 ) -> AnswerRule[LineProducts]:
-    """What a key holder answers: the squarings of so many vectors."""
+    """The rule for a key holder: the squarings of so many vectors."""
     return line_rule(key, budget=vectors * plan.squarings, entropy=entropy)
 
 

@@ -103,7 +103,7 @@ class GoldschmidtSteps:
 
     @property
     def magnification(self) -> float:
-        """How much of one unit, cut off in every step, may be found in the quotient."""
+        """The factor by which an error of one unit in every step may grow in the quotient."""
         return float(sum(1 / move.least for move in self.moves))
 
     @property
@@ -140,7 +140,7 @@ class GoldschmidtSteps:
         )
 
     def cuts(self, divisor: Scale, numerator: Scale) -> list[Cut]:
-        """How lines of these scales are cut before a step."""
+        """The cuts of lines of these scales before a step."""
         return [
             Cut(whole.fraction_bits - scale.fraction_bits, scale, self.masking)
             for whole, scale in ((divisor, self.divisor_scale), (numerator, self.numerator_scale))

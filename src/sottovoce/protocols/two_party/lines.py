@@ -208,7 +208,7 @@ def answer_lines(key: SecretKey, question: MaskedLines, *, entropy: Entropy) -> 
 
 
 def line_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[LineProducts]:
-    """What a key holder answers: `budget` trips."""
+    """The rule for a key holder: `budget` trips."""
     return AnswerRule(MaskedLines, lambda q: answer_lines(key, q, entropy=entropy), budget)
 
 

@@ -24,7 +24,7 @@ LEAST_KAPPA = 40
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """How far masks on single values reach beyond the values: κ bits.
+    """The number of bits by which masks on single values exceed the values: κ.
 
     Distances of 2^(1 − κ) add up over all values of a study, so 64 is the rule
     and 40 is for a few thousand values at most.
@@ -59,7 +59,7 @@ def elements(key_modulus: int, count: int, *, entropy: Entropy) -> list[int]:
 
 
 def size(shape: tuple[int, ...]) -> int:
-    """How many values a shape has."""
+    """The number of values of a shape."""
     count = 1
     for side in shape:
         count *= side

@@ -110,7 +110,7 @@ class FixedOperand:
     place: int = 0
 
     def layout_of(self, left: tuple[int, ...]) -> Layout:
-        """How the product with something of this shape is packed."""
+        """The layout of the product with an operand of this shape."""
         return Layout((*left[:-1], self.matrix.shape[1]), self.matrix.slots)
 
     def freed(self, product: Ciphertext, left: Encrypted, masks: Elements, scale: Scale) -> Unsent:
@@ -252,7 +252,7 @@ class FixedFactors:
         return RowProducts(self.encrypted(left, place=question.place, entropy=entropy))
 
     def rules(self, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
-        """What a key holder answers: `budget` operands and `budget` products."""
+        """The rules for a key holder: `budget` operands and `budget` products."""
         return [
             AnswerRule(FixedFactor, self.keep, budget),
             AnswerRule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget),

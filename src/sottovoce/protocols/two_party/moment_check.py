@@ -82,7 +82,7 @@ class MaskedMoments(Question[MomentSizes], frozen=True):
 
 @dataclass(frozen=True)
 class EncryptedMomentBounds:
-    """How heavy the joint moments can be, from public numbers: tr A, and |b| over all classes."""
+    """Upper bounds on the joint moments from public numbers: tr A, and |b| over all classes."""
 
     trace: float
     length: float
@@ -210,7 +210,7 @@ def answer_moments(key: SecretKey, question: MaskedMoments, *, entropy: Entropy)
 
 
 def moment_check_stage(key: SecretKey, *, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """What a key holder answers in one check: one bit is opened."""
+    """The key holder's stage of one check, in which one bit is opened."""
     return [
         AnswerRule(MaskedMoments, lambda q: answer_moments(key, q, entropy=entropy), 1),
         *sign_rules(key, budget=1, numbers=1, sealed=_TESTS, entropy=entropy),

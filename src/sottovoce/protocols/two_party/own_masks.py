@@ -237,7 +237,7 @@ class OwnFactors:
         return Unsent(sealed.key, residues, Layout(sealed.shape[1:], sealed.slots), scale)
 
     def stages(self, *, budget: int, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-        """What a key holder answers: the operand once, then `budget` products."""
+        """The key holder's stages: the operand once, then `budget` products."""
         return [
             [AnswerRule(OwnFactor, self.keep, 1)],
             [AnswerRule(OwnDirection, lambda q: self.answer(q, entropy=entropy), budget)],

@@ -183,7 +183,7 @@ def answer_column_and_row(
 
 
 def product_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """What a key holder answers: `budget` questions of each kind."""
+    """The rules for a key holder: `budget` questions of each kind."""
     return [
         AnswerRule(MaskedFactors, lambda q: answer_factors(key, q, entropy=entropy), budget),
         AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), budget),

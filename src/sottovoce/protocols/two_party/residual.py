@@ -109,7 +109,7 @@ def solve_checked(
 
 
 def check_stage(key: SecretKey, *, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """What a key holder answers in one check."""
+    """The key holder's stage of one check."""
     return [
         truncation_rule(key, budget=1, entropy=entropy),
         AnswerRule(MaskedVectors, lambda q: answer_vectors(key, q, entropy=entropy), 1),
@@ -120,5 +120,5 @@ def check_stage(key: SecretKey, *, entropy: Entropy) -> list[AnswerRule[Any]]:
 def checked_stages(
     key: SecretKey, plan: SolvePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers in one solve and its check."""
+    """The key holder's stages of one solve and its check."""
     return [*solve_stages(key, plan, entropy=entropy), check_stage(key, entropy=entropy)]

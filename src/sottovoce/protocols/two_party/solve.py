@@ -91,12 +91,12 @@ class SolvePlan:
 
     @property
     def cut(self) -> int:
-        """How many bits of a direction are cut off in every step."""
+        """The number of bits that every step cuts off a direction."""
         return self.matrix_fraction + self.coefficient_bits
 
     @property
     def whole_cut(self) -> Cut:
-        """How a direction is cut."""
+        """The cut of a direction."""
         return Cut(self.cut, self.direction_scale, self.masking)
 
     @property
@@ -148,7 +148,7 @@ class SolvePlan:
             before = now
 
     def error_bound(self) -> float:
-        """How far θ may be off, relative to ‖θ‖, by stopping after `steps`."""
+        """The largest error of θ, relative to ‖θ‖, after `steps` steps."""
         if self.upper == self.lower:
             return 0.0
         ratio = (self.upper + self.lower) / (self.upper - self.lower)
@@ -165,7 +165,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class _Steps:
-    """How a direction is cut and multiplied with A, one trip a step (directions.py)."""
+    """Cut a direction and multiply it by A, one trip a step (directions.py)."""
 
     operand: FixedOperand
     plan: SolvePlan
@@ -234,7 +234,7 @@ def solve(
 def solve_stages(
     key: SecretKey, plan: SolvePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What a key holder answers in one solve: the matrix once, then the plan's steps."""
+    """The key holder's stages of one solve: the matrix once, then the plan's steps."""
     held = FixedFactors(key)
     return [
         [AnswerRule(FixedFactor, held.keep, 1)],

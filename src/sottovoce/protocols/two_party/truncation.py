@@ -69,7 +69,7 @@ class MaskedTruncation(Question[Truncated], frozen=True):
 
 @dataclass(frozen=True)
 class TruncationMask:
-    """What hides values on their way to be truncated, and what of it is left afterwards."""
+    """The masks of values that are to be truncated, and the part that is left afterwards."""
 
     over: Plain = field(repr=False)
     left: Plain = field(repr=False)
@@ -95,7 +95,7 @@ class TruncationMask:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How values lose their lowest bits: how many, what is known of the rest, and under what masks.
+    """How to cut the lowest bits of values: their number, the bounds of the rest, and the masks.
 
     `scale` is that of the rest; it may say less than the values' own bound does,
     where mathematics knows more.
@@ -136,7 +136,7 @@ def truncate(
 
 
 def quotients(masked: Plain, bits: int) -> Plain:
-    """What the key holder makes of masked values: ⌊· / 2^bits⌋."""
+    """Divide masked values at the key holder: ⌊· / 2^bits⌋."""
     if not 0 < bits <= masked.scale.fraction_bits:
         raise MismatchError(
             f"S.Trunc: expected 1 to {masked.scale.fraction_bits} bits to cut, found {bits}"
@@ -152,7 +152,7 @@ def answer_truncation(key: SecretKey, question: MaskedTruncation, *, entropy: En
 
 
 def truncation_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Truncated]:
-    """What a key holder answers: `budget` truncations."""
+    """The rule for a key holder: `budget` truncations."""
     return AnswerRule(
         MaskedTruncation, lambda q: answer_truncation(key, q, entropy=entropy), budget
     )

@@ -1,1 +1,1 @@
-"""What annotation tools write: BRAT's pairs, and the JSON of Label Studio, Prodigy and doccano."""
+"""Files of annotation tools: BRAT's pairs, and the JSON of Label Studio, Prodigy and doccano."""

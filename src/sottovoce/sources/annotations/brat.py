@@ -131,7 +131,7 @@ class BratReader:
 
 
 def counted(annotations: Annotations) -> Counter[str]:
-    """How many annotations of each kind were usable."""
+    """The number of usable annotations of each kind."""
     counts = Counter(_PLURALS[type(other)] for other in annotations.others)
     whole = sum(len(span.fragments) == 1 for span in annotations.spans)
     counts["contiguous spans"] = whole

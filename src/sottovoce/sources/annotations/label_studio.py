@@ -29,7 +29,7 @@ class LabelStudio:
         )
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
-        """What the annotators agreed on; `options` play no part."""
+        """Return the annotators' decision; `options` play no part."""
         del options
         data = record.get("data")
         fields: Row = data if isinstance(data, dict) else {}

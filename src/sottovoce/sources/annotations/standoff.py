@@ -93,7 +93,7 @@ Other = BratEvent | Relation | Equivalence | Attribute | Normalization | BratNot
 
 
 class NumberedFlaw(NamedTuple):
-    """What is wrong with the line of that number."""
+    """A flaw, and the number of its line."""
 
     line: int
     flaw: Flaw
@@ -276,7 +276,7 @@ def _spans(
 def _resolved(
     others: Iterable[tuple[int, Other]], names: dict[str, int], flaws: list[NumberedFlaw]
 ) -> Iterator[Other]:
-    """What refers to names that stand in the file."""
+    """Yield the annotations whose references stand in the file."""
     for number, other in others:
         missing = next((name for name in _targets(other) if name not in names), None)
         if missing is None:

@@ -21,7 +21,7 @@ LABEL = "label"
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What people decided about one text; `fields` are the other values that came with it."""
+    """The decision of people about one text; `fields` are the other values that came with it."""
 
     fields: Row = field(repr=False)
     labels: tuple[Label, ...] = ()
@@ -30,7 +30,7 @@ class Decided:
 
 
 class Tool(Protocol):
-    """How one tool writes decisions."""
+    """The format in which one tool writes decisions."""
 
     format: Format
 
@@ -38,7 +38,7 @@ class Tool(Protocol):
         """Whether an object looks like one of this tool's."""
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
-        """What an object of the tool's export says."""
+        """Read the decision from an object of the tool's export."""
 
 
 class ToolReader:

@@ -56,7 +56,7 @@ class SourcePart:
 
 @dataclass(frozen=True)
 class PartListing:
-    """What is in one part: where it began and ended, how many lines, what was left out."""
+    """The content of one part: its ends, its lines, and the problems in it."""
 
     part: SourcePart
     began: int

@@ -44,7 +44,7 @@ class StretchReader(Reader, Protocol):
     """A reader that can read a part of its source alone."""
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Where the parts lie; empty where the source can only be read as a whole."""
+        """Return the places of the parts; empty where the source can only be read as a whole."""
 
     def read(
         self, findings: Findings, stretch: Stretch | None = None
@@ -65,7 +65,7 @@ def stretches_of_bytes(path: Path, *, start: int, guessed: bool) -> tuple[Stretc
 
 
 def stretch_size(size: int) -> int:
-    """How many bytes a stretch of a source of this size has."""
+    """The number of bytes of a stretch of a source of this size."""
     return min(max(size // MOST_STRETCHES, SMALLEST_BYTES), LARGEST_BYTES)
 
 

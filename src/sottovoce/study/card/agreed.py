@@ -1,4 +1,4 @@
-"""What is agreed: the plan's settings, in sentences."""
+"""The card's section on the plan's settings, in sentences."""
 
 from collections.abc import Callable, Iterator
 

@@ -10,7 +10,7 @@ from sottovoce.study.study import Study
 
 
 def amounts_section(study: Study) -> Iterator[str]:
-    """What leaves a peer, and what passes through the other seats."""
+    """The bytes that leave a peer, and those that pass through the other seats."""
     rows = peer_sizes(study)
     yield "## How much leaves a peer"
     yield ""

@@ -1,4 +1,4 @@
-"""What the study card says about an arrangement: who holds what, and what that gives away."""
+"""The card's sentences about an arrangement: who holds what, and what that gives away."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from sottovoce.study.study import Study
 
 
 def arranged_lines(study: Study) -> Iterator[str]:
-    """What is agreed beyond peers with documents of their own."""
+    """Yield the agreed sentences on other arrangements than peers with their own documents."""
     plan, arrangement = study.plan, study.plan.arrangement
     if arrangement.weights is Weights.LISTED:
         yield (
@@ -74,7 +74,7 @@ def outsourced_lines(study: Study) -> Iterator[str]:
 
 
 def pooled_lines(study: Study) -> Iterator[str]:
-    """What pooling would give beyond what it gives elsewhere."""
+    """Yield the sentences on what pooling gives away in this arrangement alone."""
     for participant in study.roster.having(Role.INTERMEDIARY):
         yield (
             f"- The coordinator with {participant.organisation}, which builds for "

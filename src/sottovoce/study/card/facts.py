@@ -134,7 +134,7 @@ def holders_of(study: Study) -> Holders:
 
 @dataclass(frozen=True)
 class KeptFact:
-    """What is kept, by whom, and until when."""
+    """A thing that is kept, by whom, and until when."""
 
     what: str
     who: str
@@ -142,7 +142,7 @@ class KeptFact:
 
 
 def keeping(study: Study) -> tuple[KeptFact, ...]:
-    """What every party keeps."""
+    """List the things that every party keeps."""
     plan, roster = study.plan, study.roster
     rows = [KeptFact("numbers of the computation", "all who compute", "deleted after the training")]
     if study.outsourced:

@@ -203,7 +203,7 @@ def _fails(study: Study) -> Iterator[str]:
 
 
 def _by_gain(study: Study) -> dict[str, list[tuple[str, ...]]]:
-    """Who must not pool, by what it would give."""
+    """Group the parties that must not pool by what pooling would give."""
     by_gain: dict[str, list[tuple[str, ...]]] = {}
     for group in poolings(study):
         by_gain.setdefault(group.gives, []).append(group.organisations)
@@ -283,7 +283,7 @@ _OWNERS = {
 
 
 def _by_content(study: Study, organisation: str | None) -> dict[str, list[LeavingLine]]:
-    """What leaves, by what it is about, random numbers last."""
+    """Group the leaving messages by their content; in a content, random numbers come last."""
     by_content: dict[str, list[LeavingLine]] = {}
     for row in leaving(study, organisation):
         held = "; ".join(sorted(row.holds, key=lambda content: content == DRAWN))

@@ -13,7 +13,7 @@ _HELPING = (Role.COORDINATOR, Role.EVALUATOR, Role.DEALER)
 
 @dataclass(frozen=True)
 class LeavingLine:
-    """What an organisation sends to one recipient before the model exists; bytes where known."""
+    """A message that an organisation sends before the model exists, with bytes where known."""
 
     to: str
     holds: tuple[str, ...]
@@ -22,7 +22,7 @@ class LeavingLine:
 
 
 def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine, ...]:
-    """What leaves an organisation; without one, what leaves a peer that does nothing else."""
+    """List the messages that leave an organisation; without one, those of a peer alone."""
     if study.outsourced:
         owner, evaluator = map(
             study.roster.organisation, (study.roster.coordinator, study.roster.evaluator)

@@ -1,4 +1,4 @@
-"""Who takes part, the fingerprint that consent signs, and a block for signatures."""
+"""The card's participants, the fingerprint that consent signs, and a block for signatures."""
 
 from collections.abc import Iterator
 

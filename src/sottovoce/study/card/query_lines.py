@@ -1,4 +1,4 @@
-"""What a study card says about queries: how labels are found, and what a budget protects."""
+"""The card's sentences about queries: how labels are found, and what a budget protects."""
 
 from collections.abc import Iterator
 
@@ -177,6 +177,6 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
 
 
 def _reports(plan: StudyPlan) -> str:
-    """What that is in reports, where rows are parts of them."""
+    """The same number in reports, where rows are parts of reports."""
     rows = ROWS_A_DOCUMENT[plan.level]
     return "" if rows == 1 else f" (about {plan.budget // rows} reports of {rows} {plan.level}s)"

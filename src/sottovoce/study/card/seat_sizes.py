@@ -25,7 +25,7 @@ _WORD = 8
 
 
 def helper_sizes(study: Study) -> tuple[Size, ...]:
-    """What evaluator and dealer send and receive until every peer has the model."""
+    """The bytes that evaluator and dealer send and receive until every peer has the model."""
     if study.engine is Engine.QUORUM:
         return ()
     rows = (*_evaluator(study), *(_dealer(study) if study.engine is Engine.SHARES else ()))

@@ -124,19 +124,19 @@ def _residue_bytes(count: int) -> int:
 
 
 def row_bytes(study: Study) -> int:
-    """What one row to be labelled takes to one member, in engine quorum."""
+    """The bytes of one row to be labelled, for one member, in engine quorum."""
     return 6 * _residue_bytes(study.plan.width)
 
 
 def step_bytes(study: Study) -> int:
-    """What a member that deals sends in one step of a solve, in engine quorum."""
+    """The bytes that a dealing member sends in one step of a solve, in engine quorum."""
     cells, quorum = study.plan.width * study.plan.labels.width, study.quorum
     explicit = 2 * len(quorum.members) - 3 * quorum.threshold
     return 7 * _residue_bytes(cells) * (explicit + 1)
 
 
 def member_sizes(study: Study) -> tuple[Size, ...]:
-    """What a member sends, beside what its peer does: its part of the counts, and the solve."""
+    """The bytes that a member sends beside its peer: its part of the counts, and the solve."""
     counts = 2 * _residue_bytes(counts_layout(study).length)
     cells = 7 * _residue_bytes(study.plan.width * study.plan.labels.width)
     step = Size("sealed solve", "masked-dividend", "coordinator", 1, cells, exact=False)
@@ -169,7 +169,7 @@ def _dictionary(study: Study) -> Iterator[Size]:
 
 
 def _filtered(stage: str, filtered: BucketFilter) -> Iterator[Size]:
-    """What the evaluator needs to leave out the buckets of too few peers."""
+    """The bytes with which the evaluator leaves out the buckets of too few peers."""
     seed = _boxed(CountSeed(bytes(32)))
     yield Size(stage, kebab(CountSeed.__name__), "evaluator", 1, seed, holds=DRAWN)
     parts = (wire.Words((filtered.words,), bytes(8 * filtered.words)),)
@@ -220,7 +220,7 @@ def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
 
 
 def _counts(stage: str, study: Study) -> Iterator[Size]:
-    """What shows that all peers of partition `features` hold the same blocks."""
+    """The bytes that show that all peers of partition `features` hold the same blocks."""
     others = len(study.roster.peers) - 1
     box = _boxed(CountsKey(bytes(32)))
     kind = kebab(CountsKey.__name__) + " (first peer)"

@@ -37,7 +37,7 @@ def stage_bytes(study: Study) -> Mapping[tuple[str, str], int]:
 
 
 def _received(study: Study, row: Size) -> Mapping[str, int]:
-    """Who receives how much of what a seat sends, of those whose bars count it."""
+    """The bytes of a seat that each recipient counts in its own bar."""
     if row.to == COORDINATOR:
         return {COORDINATOR: row.total}
     if row.to != MEMBERS:

@@ -52,7 +52,7 @@ class Calibration:
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """Where a bin ends and the next one begins; at most seven."""
+        """The scores at which a bin ends and the next one begins; at most seven."""
         return tuple(part.high for part in self.bins[:-1])
 
     @property
@@ -67,7 +67,7 @@ class Calibration:
 
 
 def _between(roc: Roc, sides: tuple[RocSide, RocSide]) -> Iterator[ScoreBin]:
-    """What lies between neighbouring points, from the lowest scores to the highest."""
+    """The counts between neighbouring points, from the lowest scores to the highest."""
     edges = (np.inf, *roc.thresholds, -np.inf)
     own = np.array(roc.true_positive_rate) * sides[0].rows
     other = np.array(roc.false_positive_rate) * sides[1].rows

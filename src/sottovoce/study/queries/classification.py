@@ -118,7 +118,7 @@ class MaskedScores(Message, frozen=True):
 
 
 class DealRequest(Message, frozen=True):
-    """What a dealer must deal for a query."""
+    """A request for the material that a query needs from a dealer."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of this query, neither the coordinator nor the asker",
@@ -149,7 +149,7 @@ class ScoreShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the asker learnt: for every row its classes (and scores of unit rows, if released).
+    """The asker's result: the classes of every row, and scores of unit rows if released.
 
     After an evaluation `counted` is the asker's share of how many of its rows lie above which
     threshold (`roc.py`), which nobody can read without the coordinator's: it fills its 64-bit

@@ -63,7 +63,7 @@ class EntityUnknown(Message, frozen=True):
 
 @dataclass(frozen=True)
 class HeldEntities:
-    """What a seat that answers others has: its peer's encrypted model and rows."""
+    """The encrypted model and the rows of a seat that answers others."""
 
     peer: str
     model: PeerModel
@@ -83,7 +83,7 @@ def remote_part(
     number: int,
     answering: tuple[str, ...],
 ) -> RemotePart | None:
-    """What brings the remote part of a query; None where nothing is added.
+    """Return the program that brings the remote part of a query; None where nothing is added.
 
     `answering` are the seats that look entities up, where that is the plan's way.
     """

@@ -57,7 +57,7 @@ class EvaluationSize(Message, frozen=True):
 
 
 class JointConfusion(Message, frozen=True):
-    """Which class was taken for which how often, and how many lie above which threshold."""
+    """The joint confusion table, and the counts above every threshold."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
@@ -194,7 +194,7 @@ def fewest_shown(plan: StudyPlan, peers: Sequence[str]) -> int:
 
 
 def _times(plan: StudyPlan, peers: Sequence[str]) -> int:
-    """How often one entity can stand in a sum: once for every peer, if they hold the same ones."""
+    """The number of times that one entity can stand in a sum: one, or the number of peers."""
     return len(peers) if plan.arrangement.by_features else 1
 
 

@@ -17,7 +17,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class KeptEvaluation:
-    """When a model was evaluated, this site's own figures if it has any, and the joint ones.
+    """An evaluation's time, this site's own figures if it has any, and the joint ones.
 
     `at` is in seconds since 1970. The coordinator has joint figures alone; a site whose joint
     evaluation was not opened has its own alone.

@@ -162,7 +162,7 @@ def _cut(text: str, places: list[tuple[int, int]]) -> str:
 
 
 def _support(labels: Labels, scores: NDArray[np.float64], classes: Classes) -> float:
-    """How much scores speak for these classes; of two that exclude each other by one number."""
+    """Return how strongly scores support these classes; two exclusive classes share one number."""
     if labels.width == 1:
         return float(scores[0]) if classes == labels.names[-1:] else -float(scores[0])
     return float(sum(scores[labels.names.index(name)] for name in classes))

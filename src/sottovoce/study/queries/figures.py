@@ -65,11 +65,11 @@ class HeldOut:
 
     @property
     def truth(self) -> Marks:
-        """Which rows are of the class of which score."""
+        """Return for every score which rows belong to its class."""
         return truth_of(self.plan.labels, self.true)
 
     def tested(self, answer: Answer) -> Tested:
-        """What the site's own query gave; with released scores it counts for itself."""
+        """Tabulate the answer to the site's own query; released scores are counted here."""
         above, plan = answer.counted, self.plan
         if answer.scores is not None and plan.draws_roc:
             above = counted(answer.scores, self.truth, plan.thresholds)
@@ -96,7 +96,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, labels: Labels, counts: Numbers, peers: tuple[str, ...], *, fewest: int) -> Self:
-        """What may be shown of a whole table."""
+        """Reduce a whole table to the part that may be shown."""
         left_out = (counts > 0) & (counts < fewest)
         shown = np.where(left_out, 0, counts)
         if not labels.exclusive:
@@ -152,7 +152,7 @@ class Evaluation:
 
     @cached_property
     def calibration(self) -> dict[str, Calibration]:
-        """What scores mean, by class: it follows from the ROC, and is there where a ROC is."""
+        """The calibration of each class, worked out from its ROC; empty without a ROC."""
         calibrations = {}
         for number, name in enumerate(scored_names(self.labels)):
             sides = self.sides(number)
@@ -161,7 +161,7 @@ class Evaluation:
         return calibrations
 
     def points(self, above: Numbers) -> Marks:
-        """Which thresholds may be shown for every score."""
+        """The thresholds of every score that may be shown."""
         shown = np.zeros((above.shape[0], above.shape[2]), np.bool_)
         for number, counts in enumerate(above):
             sides = self.sides(number)
@@ -235,13 +235,13 @@ def confusion(labels: Labels, true: Sequence[Classes], found: Sequence[Classes])
 
 
 def truth_of(labels: Labels, true: Sequence[Classes]) -> Marks:
-    """Which rows are of the class of which score."""
+    """Return for every score which rows belong to its class."""
     membership = labels.membership(true)
     return membership[:, -1:] if labels.width == 1 else membership
 
 
 def own_view(plan: StudyPlan, tested: Tested, peer: str) -> Evaluation:
-    """What a site itself sees of its own documents: the whole table.
+    """The whole table of a site's own documents, for that site alone.
 
     Its ROC, too, where scores are released; else its share of the counts says nothing.
     """

@@ -1,4 +1,4 @@
-"""How many labels a helper of queries let every peer have, whatever the coordinator says.
+"""A helper's own count of the labels of every peer; it does not trust the coordinator's.
 
 The coordinator keeps the budget (budget.py). It could let a peer that it pools with ask on and on:
 so whoever holds a share of the model counts, too, and ends what is far beyond the budget. A query

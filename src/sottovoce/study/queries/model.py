@@ -109,7 +109,7 @@ class PeerModel:
 
 @dataclass(frozen=True)
 class Trained:
-    """What the coordinator keeps after training: the key, how scores are written, the totals.
+    """The coordinator's record after training: the key, the scales of scores, the totals.
 
     `share` is its share of the model, where labels are found on shares; `told` is how many labels
     every peer was told while a penalty was chosen.
@@ -126,14 +126,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class HeldShare:
-    """What the evaluator keeps after training, where labels are found on shares."""
+    """The evaluator's record after training, where labels are found on shares."""
 
     scores: ScorePlan
     words: Words = field(repr=False)
 
 
 def model_scale(scores: ScorePlan) -> Scale:
-    """How large the two shares of a weight can be together."""
+    """The scale of the sum of the two shares of a weight."""
     return scores.model.share_scale.plus(scores.model.share_scale)
 
 

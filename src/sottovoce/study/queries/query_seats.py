@@ -35,7 +35,7 @@ def own_trio(study: Study, asker: str) -> Trio:
 
 
 def query_context(study: Study, asker: str, number: int) -> Context:
-    """What the one-time material of one query of one asker is bound to."""
+    """The context to which the one-time material of an asker's query is bound."""
     return Context.among(f"{study.digest.hex()} query", [asker], round=number)
 
 

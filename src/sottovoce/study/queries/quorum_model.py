@@ -49,7 +49,7 @@ class MemberShare:
 
 @dataclass(frozen=True)
 class QuorumTrained:
-    """What the coordinator keeps after training: public numbers, and who holds the model."""
+    """The coordinator's record after training: public numbers, and the holders of the model."""
 
     scores: ScorePlan
     totals: Totals

@@ -113,7 +113,7 @@ class TellLabels(Message, frozen=True):
 
 
 def label_openings(study: Study) -> int:
-    """How many masked values all queries and evaluations of a study may open."""
+    """The number of masked values that all queries and evaluations of a study may open."""
     plan = study.plan
     tried = MOST_ATTEMPTS * len(plan.alphas)
     documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + tried)
@@ -148,14 +148,14 @@ class _QuorumQuery:
 
     @property
     def context(self) -> Context:
-        """What the one-time material of this query is bound to."""
+        """The context to which the one-time material of this query is bound."""
         who = (self.told.asker, *self.quorum.members)
         name = f"{self.study.digest.hex()} query of {self.told.asker}"
         return Context.among(name, who, round=self.told.number, attempt=self.attempt)
 
     @property
     def fast(self) -> FastLabels:
-        """How its labels are found where a member deals for them."""
+        """The plan of its labels where a member deals for them."""
         documents, (width, _) = self.told.documents, self.scores.shape
         verdict = self.scores.verdict(documents)
         return FastLabels(documents, width, verdict, self._trio, self.quorum)
@@ -175,7 +175,7 @@ class _QuorumQuery:
 
     @property
     def plan(self) -> LabelPlan:
-        """How its labels are found at full strength."""
+        """The plan of its labels without a dealing member."""
         width, classes = self.scores.shape
         bound = self.scores.score.bound * (2 if classes > 1 else 1)
         return LabelPlan(
@@ -248,7 +248,7 @@ def ask_members(
 def _offsets(
     query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array, at: Floats
 ) -> NDArray[np.int64]:
-    """What is taken off sealed scores: thresholds times norms."""
+    """The numbers taken off sealed scores: thresholds times norms."""
     plan = query.plan
     if query.study.plan.release.opens is Opens.SCORES:
         return np.zeros((plan.rows, plan.scores), np.int64)

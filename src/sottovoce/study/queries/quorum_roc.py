@@ -56,7 +56,7 @@ MOST_TALLIES = 64
 
 
 class RowsToCount(Message, frozen=True):
-    """How many held-out rows a peer brings to a joint ROC, padded."""
+    """The padded number of held-out rows that a peer brings to a joint ROC."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,
@@ -67,7 +67,7 @@ class RowsToCount(Message, frozen=True):
 
 
 class CountedRows(Message, frozen=True):
-    """How many held-out rows every peer brings, padded, in the order of the peers."""
+    """The padded numbers of held-out rows of all peers, in the order of the peers."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every member and every peer of the evaluation",
@@ -98,7 +98,7 @@ class HeldOutRows:
 
 
 def tally_openings(study: Study) -> int:
-    """How many masked scores all joint ROCs of a study may open."""
+    """The number of masked scores that all joint ROCs of a study may open."""
     plan = study.plan
     rows = plan.budget * len(study.roster.peers) * max(1, plan.evaluations) * MOST_TALLIES
     return rows * plan.labels.width * max(1, len(plan.thresholds).bit_length())
@@ -171,7 +171,7 @@ def bring_rows(
 def _told(
     party: PartyContext, scores: ScorePlan, peers: Sequence[str], number: int
 ) -> Party[_Tally]:
-    """How many rows of whom are counted, as the coordinator says."""
+    """Receive from the coordinator how many rows of each peer are counted."""
     coordinator = party.study.roster.coordinator
     counted = yield from receive(coordinator, CountedRows)
     if len(counted.rows) != len(peers):

@@ -44,7 +44,7 @@ _ANSWERED = "study/answered/v1"
 
 
 class PairSeed(Message, frozen=True):
-    """What two answering peers draw cancelling masks from, for one answer."""
+    """The seed of the cancelling masks of two answering peers, for one answer."""
 
     discloses: ClassVar = Disclosure(
         seen_by="one other answering peer, sealed end to end against everybody else",
@@ -157,7 +157,7 @@ def added(
 
 
 def remote_form(study: Study, scores: ScorePlan, peer: str) -> tuple[Layout, Scale]:
-    """How the remote part that a peer keeps is laid out, and how large it can be."""
+    """The layout and the scale of the remote part that a peer keeps."""
     return _form(study, scores, study.plan.arrangement.answering_to(peer), 1)
 
 

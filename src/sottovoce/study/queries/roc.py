@@ -1,4 +1,4 @@
-"""What a joint ROC shows: how many rows of a class, and of the others, lie above which threshold.
+"""A joint ROC: the rows of a class, and those of other classes, above every threshold.
 
 Counts come from all peers together (`evaluation.py`) and are shown only where they give no
 small cell away. Between two points that are shown lie no rows of a side, or at least as many
@@ -106,7 +106,7 @@ class Roc:
 
 
 def shown_points(counts: Numbers, sides: tuple[RocSide, RocSide], *, fewest: int) -> list[int]:
-    """Which thresholds may be shown, from the strictest to the loosest."""
+    """Return the thresholds that may be shown, from the strictest to the loosest."""
     kept: list[int] = []
     last = np.zeros(2, np.int64)
     for place in reversed(range(counts.shape[1])):
@@ -126,7 +126,7 @@ def shown_points(counts: Numbers, sides: tuple[RocSide, RocSide], *, fewest: int
 def counted(
     scores: NDArray[np.float64], truth: NDArray[np.bool_], thresholds: Sequence[float]
 ) -> NDArray[np.uint64]:
-    """How many rows of a class, and of the others, lie above each threshold, from scores.
+    """Count from scores the rows of a class, and of the others, above each threshold.
 
     Rows × classes in, classes × 2 × thresholds out.
     """

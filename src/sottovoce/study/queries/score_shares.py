@@ -71,7 +71,7 @@ def above(
 
 
 def groups_of(truth: NDArray[np.bool_], padded: int) -> Words:
-    """Which rows are of a class, and which are not; those that fill up are neither."""
+    """Mark the rows of a class, and the rows of other classes; padding has neither mark."""
     groups = np.zeros((padded, truth.shape[1], GROUPS), np.uint64)
     groups[: len(truth)] = np.stack([truth, ~truth], axis=2)
     return groups

@@ -1,4 +1,4 @@
-"""How a model is written for scoring on ciphertexts, worked out from public numbers.
+"""The number formats of a model that scores on ciphertexts, from public numbers.
 
 The solve gives θ with more digits than labels need. Both holders bring their shares down
 (one dealt truncation), multiply each column by its public factor (idf, bias), and bring the
@@ -116,7 +116,7 @@ class ScorePlan:
         )
 
     def rows(self, documents: int) -> RowPlan:
-        """How rows are scored on shares: one more column than the model has factors."""
+        """The plan of scores on shares: one more column than the model has factors."""
         return RowPlan(documents, len(self.factors) + 1, self.classes, self.ring)
 
     def split_norms(self, rows: sparse.csr_array) -> sparse.csr_array:
@@ -183,7 +183,7 @@ class ScorePlan:
 
     @property
     def shift(self) -> Scale:
-        """What a public threshold takes away from a score."""
+        """The scale of the number that a public threshold takes off a score."""
         return shift_scale(self.largest_norm, bits=self.bits)
 
     def verdict(self, documents: int) -> VerdictPlan:
@@ -220,7 +220,7 @@ class ScorePlan:
 
     @property
     def batch(self) -> int:
-        """How many documents share a ciphertext; queries are padded to a multiple of it.
+        """The number of documents in a ciphertext; queries are padded to a multiple of it.
 
         On shares the scores of many classes that fit into no ciphertext come one by one.
         """
@@ -249,7 +249,7 @@ class ScorePlan:
         return len(self.factors) + self.on_shares, self.classes
 
     def folded(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
-        """What a trusted friend would write down for θ: the oracle of the sealed model."""
+        """Write θ down in plain, as the oracle of the sealed model."""
         grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
         if self.on_shares:
             grid = np.concatenate([grid, NORM_STEP * grid[-1:]])
@@ -282,7 +282,7 @@ def norm_bits(plan: StudyPlan) -> int:
 
 
 def counting_ring(plan: StudyPlan, ring: Ring, *, peers: int) -> Ring:
-    """Where the counts of a ROC are shared: no longer than the largest joint count.
+    """The ring in which the counts of a ROC are shared, as short as the largest joint count.
 
     An evaluation has at most as many documents of a peer as its budget. The coordinator keeps no
     more than this of what it opens of a tally, whatever an asker made it open.
@@ -308,7 +308,7 @@ def slots_of(residues: Sequence[int], slots: Slots, ring: Ring) -> NDArray[np.ui
 
 
 def row_norm(plan: StudyPlan) -> float:
-    """How long a row can be: its text, other blocks, columns of at most 1 each, the bias."""
+    """The largest length of a row: its text, other blocks, columns of at most 1 each, the bias."""
     text = 1.0
     if not plan.weighting.scaled:
         text = plan.weighting.tf_cap**2 * (plan.features + plan.beside.tail)

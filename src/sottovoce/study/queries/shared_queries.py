@@ -121,7 +121,7 @@ class CountShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class AskerInput:
-    """What the asker brings: rows, their thresholds, and for an evaluation true classes."""
+    """The asker's input: rows, their thresholds, and for an evaluation true classes."""
 
     rows: sparse.csr_array = field(repr=False)
     thresholds: Floats = field(repr=False)

@@ -30,7 +30,7 @@ ROC_THRESHOLDS = tuple(number / 16 for number in range(-16, 16))
 
 
 def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
-    """What could be wrong with the thresholds of a ROC: (is it?, what, a hint)."""
+    """List the possible faults of a ROC's thresholds."""
     count_found = f"found {len(thresholds)}"
     yield SettingFault(
         len(thresholds) > MOST_THRESHOLDS,
@@ -47,7 +47,7 @@ def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
 
 
 def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[SettingFault]:
-    """What could be wrong with an operating point."""
+    """List the possible faults of an operating point."""
     expected = f"{labels.width} threshold(s), for {', '.join(scored_names(labels))}"
     yield SettingFault(
         len(point) not in {0, labels.width},
@@ -99,5 +99,5 @@ def unit_scores(rows: sparse.csr_array, scores: NDArray[np.float64]) -> NDArray[
 
 
 def shift_scale(largest_norm: float, *, bits: int) -> Scale:
-    """How large t·norm can be."""
+    """The scale of t·norm."""
     return Scale(bits, math.ceil(math.ldexp(LARGEST_THRESHOLD * largest_norm, bits)) + 1)

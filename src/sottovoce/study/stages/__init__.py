@@ -1,1 +1,1 @@
-"""What each party does from the agreement to the model."""
+"""The programs of every party from the agreement to the model."""

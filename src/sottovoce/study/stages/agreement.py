@@ -39,7 +39,7 @@ class SignedConsent(Value, frozen=True):
 
 
 class Consent(Message, frozen=True):
-    """What a participant agrees to, and the key under which others seal things for it."""
+    """A participant's consent, and the key under which others seal messages for it."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who shows the signature to everybody",
@@ -81,7 +81,7 @@ class Agreement:
         return self.key
 
     def address(self, study: Study, sender: str, recipient: str, use: str) -> Address:
-        """Where a box of this study goes."""
+        """The address of a sealed box of this study."""
         return Address(
             self.boxes[sender],
             self.boxes[recipient],

@@ -98,7 +98,7 @@ class BlockNumbers(Message, frozen=True):
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """How block columns are written, multiplied and brought down, from public numbers."""
+    """The plan by which block columns are written, multiplied and brought down."""
 
     blocks: int
     moments: MomentPlan
@@ -116,7 +116,7 @@ class BlockPlan:
 
     @property
     def purpose(self) -> str:
-        """What is shared."""
+        """The name of the shared values."""
         return "blocks"
 
     @property
@@ -126,12 +126,12 @@ class BlockPlan:
 
     @property
     def size(self) -> int:
-        """How many words the block columns take."""
+        """The number of words of the block columns."""
         return self.blocks * self.moments.width
 
     @property
     def length(self) -> int:
-        """How many words a peer's contribution takes."""
+        """The number of words of a peer's contribution."""
         return self.size + self.moments.width * self.moments.classes
 
     def write(self, mine: PeerBlocks) -> Words:

@@ -64,14 +64,14 @@ class Ends:
     floor_share: int = WHOLE
 
     def condition(self, penalties: Floats) -> float:
-        """How many times the lower end the upper one is."""
+        """The ratio of the upper end to the lower one."""
         top = self.ceiling_parts / END_PARTS + float(penalties.max())
         return top * WHOLE / (self.floor_share * float(penalties.min()))
 
 
 @dataclass(frozen=True)
 class ToldSpectrum:
-    """What peers tell of their spectra, in parts, one peer's or the sum over all of them."""
+    """The bounds that a peer tells of its spectrum, in parts, or their sum over all peers."""
 
     largest: int = 0
     """At least the largest eigenvalue."""
@@ -124,7 +124,7 @@ class Reference:
         return np.ldexp(np.array(self.point, np.float64), -self.bits)
 
     def apart_from(self, totals: Floats, *, words: int, weight: float) -> NDArray[np.int64]:
-        """How far the mean of rows with these totals lies from the point, of every word."""
+        """Return for every word how far the mean of rows with these totals lies from the point."""
         mean = totals[:words] / max(weight, 1e-9)
         return np.rint(MEAN_PARTS * (mean - self.mean[:words])).astype(np.int64)
 
@@ -154,7 +154,7 @@ class Reference:
         moments.move(np.append(self.mean, self.bias - _UNIT))
 
     def told(self, moved: Moments) -> tuple[float, float]:
-        """What a peer tells of its moments: its largest eigenvalue, and m|mean − μ|²."""
+        """Return a peer's figures about its moments: its largest eigenvalue and m|mean − μ|²."""
         apart = float(moved.totals[:-1] @ moved.totals[:-1]) / max(moved.weight, 1e-9)
         return upper_end(moved.upper[:-1, :-1]), apart
 
@@ -182,7 +182,7 @@ class Reference:
         return factor * np.append(-self.mean, times * _UNIT)
 
     def border(self, matrix: Words, times: int) -> Words:
-        """What is to be added to the last column of a share of the matrix for that bias."""
+        """Return the numbers to add to the last column of a share of the matrix for that bias."""
         triangle = Triangle(len(self.point) + 1)
         factors = np.full(triangle.side, times - 1, np.uint64)
         factors[-1] = times * times - 1
@@ -253,7 +253,7 @@ def is_corrected(plan: StudyPlan) -> bool:
 
 
 def moved_norm(plan: StudyPlan) -> float:
-    """How long a row measured from the point can be."""
+    """The largest length of a row measured from the point."""
     other = math.sqrt(plan.beside.square) + float(np.linalg.norm(plan.beside.means))
     # What is told of the upper end is rounded up, and the bias comes on top of it: with vectors
     # that have a large mean, that can be more than the sum of all squares.
@@ -262,7 +262,7 @@ def moved_norm(plan: StudyPlan) -> float:
 
 
 def _length_of(words: Floats, steps: NDArray[Any]) -> float:
-    """How long the words of a point are after so many parts."""
+    """The length of a point's words after so many parts."""
     return float(np.linalg.norm(words + steps / MEAN_PARTS))
 
 

@@ -85,7 +85,7 @@ class ShareSeed(Message, frozen=True):
 
 @dataclass(frozen=True)
 class MomentPlan:
-    """How moments of these totals are written and shared, the same at every party."""
+    """The plan by which moments of these totals are written and shared, the same everywhere."""
 
     width: int
     classes: int
@@ -98,12 +98,12 @@ class MomentPlan:
 
     @property
     def purpose(self) -> str:
-        """What is shared."""
+        """The name of the shared values."""
         return "moments"
 
     @property
     def length(self) -> int:
-        """How many words the moments of one peer take."""
+        """The number of words of one peer's moments."""
         return Triangle(self.width).size + self.width * self.classes
 
     def write(self, moments: Moments) -> Words:
@@ -117,7 +117,7 @@ class MomentPlan:
 
 
 def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
-    """How the moments of so many rows stand in words; refuses more than the penalty is enough for.
+    """Return the scales of the moments of so many rows; refuse rows that the penalty cannot bear.
 
     Those of one peer can be too many before those of the others are known.
     """
@@ -128,7 +128,7 @@ def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
 
 @dataclass(frozen=True)
 class Contributed:
-    """What a holder has after this stage; peers have the set of peers alone."""
+    """A holder's result of this stage; peers have the set of peers alone."""
 
     peers: tuple[str, ...]
     spectrum: ToldSpectrum = field(default_factory=ToldSpectrum)
@@ -160,7 +160,7 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
 
 
 def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
-    """How heavy the sum of all moments can be."""
+    """Return upper bounds on the sum of all moments."""
     moments, limits = MomentPlan.of(plan, totals), RowLimits.of(plan)
     return MomentBounds.of(
         moments.scales,
@@ -238,7 +238,7 @@ def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Do
 
 
 def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
-    """What each row counts, where the plan weighs classes."""
+    """Return the weight of each row, where the plan weighs classes."""
     return _weights(study, totals).of(block)
 
 
@@ -290,11 +290,11 @@ class Shared(Protocol):
 
     @property
     def purpose(self) -> str:
-        """What they are, in the names of masks and streams."""
+        """The name of the shared values, in the names of masks and streams."""
 
     @property
     def length(self) -> int:
-        """How many there are."""
+        """The number of shared values."""
 
 
 def send_halves(
@@ -351,14 +351,14 @@ def _blind_plan(party: PartyContext, layout: Shared) -> Plan:
 
 
 def share_stream(session: bytes, seed: bytes, layout: Shared) -> Expansion:
-    """What the evaluator's share of one peer's words in this attempt is drawn from."""
+    """Return the stream of the evaluator's share of one peer's words in this attempt."""
     return Expansion(seed, f"roles/{layout.purpose}/v1", session)
 
 
 def told_parts(
     plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
 ) -> ToldSpectrum:
-    """What a peer tells of its spectrum, from where its rows are measured."""
+    """Return the figures that a peer tells of its spectrum, from its rows' origin."""
     if reference is None:
         contribution = plan.contribution
         return ToldSpectrum(

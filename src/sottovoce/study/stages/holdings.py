@@ -1,4 +1,4 @@
-"""What one peer holds of a joint row: its columns, where they stand, and to which block it belongs.
+"""One peer's part of a joint row: its columns, their positions, and its block.
 
 In partition `features` a row of the joint table has coordinates for everybody's columns. A
 peer reads those that it has; the shared ones, the intercept and the counts are the same at
@@ -40,7 +40,7 @@ class HeldSpace:
 
     @classmethod
     def of(cls, study: Study, space: FeatureSpace, peer: str) -> Self:
-        """What `peer` holds of the joint `space`."""
+        """The columns of the joint `space` that `peer` holds."""
         held = study.plan.arrangement.columns_of(peer)
         shared = study.plan.arrangement.shared
         size = space.dictionary.size
@@ -96,7 +96,7 @@ def integer_rows(
 
 
 def own_reach(study: Study, peer: str) -> int:
-    """How much the integers of a peer's own features of one row can add up to."""
+    """The largest sum of the integers of a peer's own features of one row."""
     own = next(holding.columns for holding in study.plan.arrangement.own if holding.peer == peer)
     return NORM_PARTS * sum(column.reach for column in study.plan.columns if column.name in own)
 
@@ -111,7 +111,7 @@ class PeerBlocks:
 
     @property
     def moments(self) -> Moments:
-        """What the peer's own columns give by themselves: blocks are rows of target ±√count."""
+        """Return the moments of the peer's own columns; blocks are rows of target ±√count."""
         return Moments.of(self.rows, self.targets)
 
 

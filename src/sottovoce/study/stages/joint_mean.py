@@ -1,4 +1,4 @@
-"""Where the joint mean of all rows lies, to the nearest 1/128: one sum over all peers.
+"""The joint mean of all rows, to the nearest 1/128, by one sum over all peers.
 
     peer p                              coordinator C          evaluator E, or members
       │ rows · (mean − guess), in units of 1/128, in a sum ▶│            │
@@ -72,7 +72,7 @@ def measuring_from(party: PartyContext, reference: Reference | None) -> PartyCon
 
 
 def own_apart(reference: Reference, moments: Moments, *, words: int) -> NDArray[np.int64]:
-    """What a peer brings: rounded rows times its rounded distance, and those rows."""
+    """Return a peer's summand: rounded rows times its rounded distance, and those rows."""
     apart = reference.apart_from(moments.totals, words=words, weight=moments.weight)
     rows = rounded_up(moments.count)
     return np.append(apart * rows, rows)

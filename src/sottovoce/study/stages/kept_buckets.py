@@ -60,7 +60,7 @@ class KeptCounts(Message, frozen=True):
 
 @dataclass(frozen=True)
 class BucketFilter:
-    """Which buckets are kept: those of at least `fewest` peers."""
+    """The filter that keeps the buckets of at least `fewest` peers."""
 
     layout: CountLayout
     fewest: int
@@ -72,17 +72,17 @@ class BucketFilter:
 
     @property
     def rows(self) -> int:
-        """How many counts a bucket has."""
+        """The number of counts of a bucket."""
         return self.layout.table_length // self.layout.buckets
 
     @property
     def head(self) -> int:
-        """How many numbers, those of rows, come before the counts and are not hidden."""
+        """The number of row totals, which come before the counts and are not hidden."""
         return self.layout.length - self.layout.table_length
 
     @property
     def words(self) -> int:
-        """How many words say which buckets a peer kept: two buckets to a word."""
+        """The number of words that mark a peer's buckets: two buckets to a word."""
         return -(-self.layout.buckets // 2)
 
     def part(self, evaluator: str) -> SummedVector:
@@ -102,7 +102,7 @@ class BucketFilter:
         return np.flatnonzero(peers >= self.fewest)
 
     def share(self, party: PartyContext, seed: bytes) -> Words:
-        """What a seed stands for."""
+        """Expand a seed into its share."""
         words = Expansion(seed, _PURPOSE, party.session).words(self.layout.table_length)
         return words.reshape(-1, self.layout.buckets)
 

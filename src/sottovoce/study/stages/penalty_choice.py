@@ -68,7 +68,7 @@ class Abandoned(Message, frozen=True):
 
 
 class ChosenPenalty(Message, frozen=True):
-    """Which penalty of the plan's list won."""
+    """The penalty of the plan's list that won."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer, and the evaluator or every member",
@@ -109,7 +109,7 @@ def choose_peer(
 
 @dataclass(frozen=True)
 class Choice:
-    """Which penalty won, and how many labels every peer was told while it was chosen."""
+    """The winning penalty, and the number of labels every peer was told during the choice."""
 
     index: int
     told: tuple[tuple[str, int], ...] = ()

@@ -49,7 +49,7 @@ class PenaltyTrial:
         return self.party.study.plan.arrangement.asks_holders
 
     def right(self, found: Sequence[Classes]) -> int:
-        """How many labels are the true ones."""
+        """Count the labels that are right."""
         return sum(a == b for a, b in zip(self.true, found, strict=True))
 
     def ask(self, model: PeerModel, *, number: int) -> Party[Answer]:

@@ -110,7 +110,7 @@ class PublishedWeights(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a party knows after this stage; that of E and of members has idf and no buckets.
+    """A party's result of this stage; evaluator and members have idf and no buckets.
 
     `shown` stands for all that was published; the blind sums of the training are bound to it.
     A peer remembers how the pieces of its documents were read, which it will read once more.
@@ -244,7 +244,7 @@ def prepare_member(party: PartyContext) -> Party[Prepared]:
 
 
 def claims_of(study: Study) -> int:
-    """How many numbers of rows a peer claims: altogether, and of each class."""
+    """The number of row totals that a peer claims: one for all rows, and one for each class."""
     return 1 + len(study.plan.labels.names)
 
 
@@ -318,7 +318,7 @@ def _vector(
     *,
     memory: PieceMemory | None = None,
 ) -> NDArray[np.int64]:
-    """What leaves a peer, under masks: suppressed counts and numbers of rows, all rounded."""
+    """Return a peer's vector before masking: suppressed counts and numbers of rows, all rounded."""
     counts = own_counts(study, name, training, key, memory=memory)
     counts = counts.rounded(exclusive=study.plan.labels.exclusive)
     layout = counts_layout(study)
@@ -384,7 +384,7 @@ def _chosen(study: Study, counts: Counts) -> Dictionary:
 
 
 def _totals(study: Study, counts: Counts, dictionary: Dictionary, peers: tuple[str, ...]) -> Totals:
-    """What is published beside the dictionary, and how much smaller that is than agreed."""
+    """Return the totals published beside the dictionary, with the number of features it lacks."""
     totals = published(study, counts.rows, counts.rows_by_class, peers)
     return replace(totals, absent=study.plan.features - dictionary.size)
 

@@ -92,7 +92,7 @@ class JointEnds(Message, frozen=True):
 
 @dataclass(frozen=True)
 class JointSums:
-    """What a seat keeps of the contributions: over whom, and at a member its share of moments."""
+    """A seat's record of the contributions: the peers, and a member's share of the moments."""
 
     peers: tuple[str, ...]
     spectrum: ToldSpectrum
@@ -132,7 +132,7 @@ def _moments(party: PartyContext, layout: MomentPlan) -> Summand:
 
 
 def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds:
-    """How heavy the moments of each peer can be, from what it claimed and public numbers."""
+    """Return upper bounds on each peer's moments, from its claims and public numbers."""
     plan, totals = party.study.plan, prepared.totals
     layout, limits = MomentPlan.of(plan, totals), RowLimits.of(plan)
     weighted = plan.class_weight is not None

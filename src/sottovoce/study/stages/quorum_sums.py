@@ -66,7 +66,7 @@ class AddUp(Message, frozen=True):
 def summand(
     party: PartyContext, name: str, peers: Sequence[str], length: int, base: Base = COUNT_BASE
 ) -> Summand:
-    """What every peer brings: bound to the attempt, the peers, and what each was shown."""
+    """Return every peer's summand, bound to the attempt, the peers, and what each was shown."""
     context = party.context(peers, round=_SUM_ROUND)
     return Summand(f"{name}/{party.shown.hex()}", context, length, base)
 

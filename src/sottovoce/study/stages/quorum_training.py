@@ -83,7 +83,7 @@ class QuorumSolve:
     def of(
         cls, party: PartyContext, prepared: Prepared, sums: JointSums, alpha: float
     ) -> "QuorumSolve":
-        """What follows from the sum of what peers told, the same at everybody."""
+        """Work out the plan from the sum of what peers told, the same at every party."""
         study, quorum, spectrum = party.study, party.study.quorum_of(party.peers), sums.spectrum
         reference = sums.reference
         ends, times = Ends(spectrum.largest), 1
@@ -100,7 +100,7 @@ class QuorumSolve:
         return cls(QuorumPlan(fit, quorum, MOST_ATTEMPTS), scores, alpha, reference, times)
 
     def cuts(self) -> tuple[FusedTruncation, FusedTruncation]:
-        """How θ is brought down, before and after it is folded."""
+        """The truncations of θ, before and after it is folded."""
         first, second = self.scores.first_cut, self.scores.second_cut
         return self.plan.divided_by(first), self.plan.divided_by(second)
 

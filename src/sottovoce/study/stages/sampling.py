@@ -71,6 +71,6 @@ def solution_weight(plan: StudyPlan, rows: int, *, penalty: float, ceiling: floa
 
 
 def reach(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:
-    """What no θ is longer than."""
+    """The largest length of θ."""
     weight = solution_weight(plan, rows, penalty=penalty, ceiling=ceiling)
     return math.sqrt(weight / penalty) / 2

@@ -158,7 +158,7 @@ def _ends_of(told: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) 
 
 
 def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _StudySolve:
-    """What follows from the ends of the spectrum, as peers are told them."""
+    """Work out the solve from the ends of the spectrum, as peers are told them."""
     plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
     on_shares = study.on_shares
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution, on_shares=on_shares)

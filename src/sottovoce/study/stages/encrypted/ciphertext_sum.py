@@ -1,4 +1,4 @@
-"""How the ciphertexts of all peers are added up at the evaluator, as the plan says (SM.Add)."""
+"""The sum of all peers' ciphertexts at the evaluator, as the plan says (SM.Add)."""
 
 from collections.abc import Sequence
 

@@ -54,7 +54,7 @@ _DRAWN = "study/rado-descent/v1"
 
 @dataclass(frozen=True)
 class DescentNumbers:
-    """What the descents of one study are made of, from public numbers; one for every class."""
+    """The public numbers of a study's descents, one for every class."""
 
     study: Study
     totals: Totals
@@ -80,17 +80,17 @@ class DescentNumbers:
 
     @property
     def _variance(self) -> float:
-        """What the variance of rados is at most, in any direction."""
+        """Return the largest variance of rados in any direction."""
         return self.chance * self.ceiling * self._heaviest
 
     @property
     def shrink_bits(self) -> int:
-        """How many bits smaller rados are read; below 0 they are read as larger."""
+        """The bits by which rados are read as smaller numbers; below 0 they are read as larger."""
         return ceil(log2(self._variance) / 2)
 
     @property
     def reach(self) -> float:
-        """What no rado is longer than."""
+        """The largest length of a rado."""
         longest = MOST_DOCUMENTS * row_norm(self.study.plan) * self._heaviest
         return ldexp(longest, -self.shrink_bits)
 
@@ -117,7 +117,7 @@ class DescentNumbers:
 
     @property
     def unit_bits(self) -> int:
-        """How many bits smaller θ is read in scores: of logits half, which is near −1 and 1."""
+        """The bits by which scores read θ as smaller: of logits half, which is near −1 and 1."""
         return self.shrink_bits + 1
 
     @property
@@ -128,15 +128,15 @@ class DescentNumbers:
 
     @cached_property
     def scores(self) -> ScorePlan:
-        """How scores are written."""
+        """The scale of scores."""
         return ScorePlan.fit(self.study.plan, self.idf_halves, self.theta_scale)
 
     def theta_layout(self, plaintext_bits: int) -> Layout:
-        """How θ of one class is packed."""
+        """The layout of θ of one class."""
         return Layout((self.width,), self.descent.feature_slots(plaintext_bits))
 
     def forms(self, plaintext_bits: int) -> tuple[tuple[Layout, Scale], ...]:
-        """How rados are sent: for each class a packed row for each rado, and for each feature."""
+        """The forms of sent rados: for each class one row a rado, and one row a feature."""
         plan = self.descent
         rows = Layout((plan.rados, self.width), plan.feature_slots(plaintext_bits))
         columns = Layout((self.width, plan.rados), plan.rado_slots(plaintext_bits))
@@ -149,7 +149,7 @@ class DescentNumbers:
         return [ldexp(1.0, -self.shrink_bits) * (taken @ own) for own in edges]
 
     def taken(self, documents: int, *, seed: bytes) -> sparse.csr_array:
-        """Which of so many documents are in each rado: those whose sign is the label's."""
+        """Return which documents are in each rado: those whose sign is the label's."""
         stream, limit = Expansion(seed, _DRAWN), np.uint64(floor(ldexp(self.chance, 63)))
         rows = [
             np.flatnonzero(stream.words(documents) >> np.uint64(1) < limit)
@@ -176,7 +176,7 @@ class DescentNumbers:
         ]
 
     def uploaded(self, mine: OwnRows) -> OwnRows:
-        """What a peer sends to who builds rados for it: its edges, of all classes side by side."""
+        """Return the edges that a peer sends to its intermediary, all classes side by side."""
         return OwnRows(ldexp(1.0, -self.shrink_bits) * np.hstack(mine.edges), ())
 
     def row_slots(self, plaintext_bits: int) -> Slots:
@@ -184,7 +184,7 @@ class DescentNumbers:
         return self.descent.feature_slots(plaintext_bits)
 
     def table(self, totals: Totals, rows: int) -> TablePlan:
-        """How so many of a peer's edges are sent to who builds rados from them."""
+        """Return the plan by which a peer's edges are sent to its intermediary."""
         del totals  # the same as ours
         longest = ldexp(row_norm(self.study.plan) * self._heaviest, -self.shrink_bits)
         scale = Scale.covering(longest, fraction_bits=_BITS.rado)

@@ -41,7 +41,7 @@ _COLUMN_BITS = 12
 
 @dataclass(frozen=True, repr=False)
 class Own:
-    """What a peer brings: its moments; block columns in partition `features`, rows to send on.
+    """A peer's input: its moments, block columns in partition `features`, rows to send on.
 
     Of `edges` learner `rado-descent` draws rados.
     """
@@ -54,7 +54,7 @@ class Own:
 
 @dataclass(frozen=True)
 class EncryptedNumbers:
-    """What the encrypted solves of one study are made of, from public numbers.
+    """The public numbers of a study's encrypted solves.
 
     `penalties` has a row for every penalty of the plan. All solves share one interval, which
     holds the spectrum for each of them, so that moments are packed once.
@@ -80,7 +80,7 @@ class EncryptedNumbers:
 
     @property
     def width(self) -> int:
-        """How many columns a row has."""
+        """The number of columns of a row."""
         return int(self.penalties.shape[1])
 
     @property
@@ -105,7 +105,7 @@ class EncryptedNumbers:
 
     @property
     def matrix_bits(self) -> int:
-        """How finely A is written; where it is a product, as finely as that makes it."""
+        """The fraction bits of A; those of the product where A is one."""
         if not self.study.multiplies_sealed:
             return MATRIX_BITS
         return 2 * (_COLUMN_BITS + root_bits(self.study.plan.rados))
@@ -138,7 +138,7 @@ class EncryptedNumbers:
         return [matrix, *(encrypt(key, vector, slots=slots, entropy=entropy) for vector in vectors)]
 
     def table(self, totals: Totals, rows: int) -> TablePlan:
-        """How so many of a peer's rows are sent to who builds moments from them."""
+        """Return the plan by which a peer's rows are sent to its intermediary."""
         plan = self.study.plan
         heaviest = float(totals.weights(plan.class_weight).max())
         longest = max(1.0, plan.weighting.bias)
@@ -152,7 +152,7 @@ class EncryptedNumbers:
         )
 
     def heaviest(self, peers: int) -> EncryptedMomentBounds:
-        """What the moments of all rows cannot be heavier than."""
+        """Upper bounds on the moments of all rows."""
         plan, norm = self.study.plan, row_norm(self.study.plan)
         limits = RowLimits.of(plan, multiplied=self.study.multiplies_sealed)
         return EncryptedMomentBounds(
@@ -178,7 +178,7 @@ class EncryptedNumbers:
         return Plan(party.round("contributions", peers), tuple(parts))
 
     def uploaded(self, mine: OwnRows) -> OwnRows:
-        """What a peer sends to who builds moments for it: rows, and edges."""
+        """Return the rows and edges that a peer sends to its intermediary."""
         return mine
 
     def row_slots(self, plaintext_bits: int) -> Slots:
@@ -191,11 +191,11 @@ class EncryptedNumbers:
         return self.solve.direction_scale
 
     def theta_layout(self, plaintext_bits: int) -> Layout:
-        """How θ of one class is packed."""
+        """The layout of θ of one class."""
         return Layout((self.width,), self.solve.slots(plaintext_bits))
 
     def forms(self, plaintext_bits: int) -> tuple[tuple[Layout, Scale], ...]:
-        """How an intermediary writes one peer's moments: A, and one b a class."""
+        """The forms in which an intermediary writes one peer's moments: A, and one b a class."""
         slots, width = self.solve.slots(plaintext_bits), self.width
         vector = (Layout((width,), slots), self.vector_scale)
         second = (Layout((width, width), slots), self.matrix_scale)

@@ -219,7 +219,7 @@ def answer_encrypted(
 def _learner_stages(
     key: SecretKey, numbers: LearnerNumbers, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What the key holder answers for all models."""
+    """The key holder's stages for all models."""
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=True)
     stages = _joining_stages(key, numbers.study, entropy=entropy)
@@ -234,7 +234,7 @@ def _learner_stages(
 def _joining_stages(
     key: SecretKey, study: Study, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What the key holder answers before the solves: the product of block columns."""
+    """The key holder's stages before the solves: the product of block columns."""
     if not study.plan.arrangement.by_features:
         return []
     return FixedFactors(key).stages(budget=1, entropy=entropy)
@@ -256,7 +256,7 @@ def open_covered(
 
 
 def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """What the key holder answers for one class: the solve, its check, and two cuts of θ."""
+    """The key holder's stages for one class: the solve, its check, and two cuts of θ."""
     return [
         *own_stages(key, plan, entropy=entropy),
         [

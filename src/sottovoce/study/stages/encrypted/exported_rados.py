@@ -92,7 +92,7 @@ def export_terms(study: Study, rows: int) -> tuple[DescentNumbers, Prepared]:
 
 
 def plan_digest(study: Study) -> bytes:
-    """What all files that are added up, and who answers, must agree on."""
+    """A digest of the settings that all added files, and the answering party, must share."""
     return settings_digest(study.plan.settings())
 
 

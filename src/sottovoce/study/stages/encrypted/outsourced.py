@@ -82,7 +82,7 @@ _OWNED = "study/owned/v1"
 
 
 class OwnersTotals(Message, frozen=True):
-    """How many rows and columns an owner without other peers has, rounded."""
+    """The rounded numbers of rows and columns of an owner without other peers."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator, and its evaluator",
@@ -115,7 +115,7 @@ class OpenedModel(Message, frozen=True):
 
 
 class OwnersChoice(Message, frozen=True):
-    """Which penalty an owner chose, told to its own coordinator."""
+    """The penalty that an owner chose, told to its own coordinator."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator",
@@ -191,7 +191,7 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
 def _learner_stages(
     key: SecretKey, numbers: LearnerNumbers, table: TablePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What the owner's key answers, for every class and penalty."""
+    """The owner's stages as key holder, for every class and penalty."""
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=False)
     stages = product_stages(key, table, entropy=entropy)

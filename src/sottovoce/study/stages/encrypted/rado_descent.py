@@ -55,7 +55,7 @@ def descent_model(
 def descent_stages(
     key: SecretKey, numbers: DescentNumbers, *, entropy: Entropy, folds: bool
 ) -> list[list[AnswerRule[Any]]]:
-    """What the key holder answers: a descent a class, and then two cuts of each θ."""
+    """The key holder's stages: a descent for each class, and then two cuts of each θ."""
     classes = numbers.scores.classes
     cuts = [0] * (classes - 1) + [CUTS * classes if folds else 0]
     return [

@@ -69,7 +69,7 @@ class SealedRows(Message, frozen=True):
 
 @dataclass(frozen=True)
 class TablePlan:
-    """How a table of rows is sent and multiplied, from public numbers."""
+    """The plan by which a table of rows is sent and multiplied, from public numbers."""
 
     rows: int
     width: int
@@ -86,7 +86,7 @@ class TablePlan:
 
     @property
     def products(self) -> int:
-        """How many products the key holder is asked for."""
+        """The number of products that the key holder is asked for."""
         return len(list(self.parts(self.rados or self.rows)))
 
 
@@ -178,7 +178,7 @@ def sealed_second(
 
 
 def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entropy) -> Iterator[Any]:
-    """What is multiplied with itself: rows, or centred rados, whose signatures are forgotten."""
+    """Yield the factors of the product: rows, or centred rados, whose signatures are forgotten."""
     if not plan.rados:
         yield from (part.rows for part in parts)
         return
@@ -196,7 +196,7 @@ def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entrop
 def product_stages(
     key: SecretKey, plan: TablePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """What the key holder answers to who builds: one product after the other."""
+    """The key holder's stages for an intermediary: one product after the other."""
     return [
         stage
         for _ in range(plan.products)
