@@ -13,7 +13,6 @@ def site(
     processes: Annotated[
         int, typer.Option("--processes", min=0, help="Who read; all cores unless told.")
     ] = 0,
-    alpha: Annotated[float, typer.Option("--alpha", help="The study's penalty.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Seconds of listing, rehearsing and training, and the memory of each process.
@@ -21,11 +20,11 @@ def site(
     \b
     Examples:
       python -m benchmarks site
-      python -m benchmarks site --documents 10000000 --processes 2 --alpha 32
+      python -m benchmarks site --documents 10000000 --processes 2
     """
     from benchmarks.studies.site import LargeSite, measure
     from sottovoce.cli.measurements import show
 
     with screen.console(err=True).status("") as status:
-        facts, rows = measure(LargeSite(documents, features, processes, alpha), status.update)
+        facts, rows = measure(LargeSite(documents, features, processes), status.update)
     show(facts, rows, title="site", as_json=as_json)

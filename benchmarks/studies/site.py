@@ -77,7 +77,6 @@ class LargeSite:
     documents: int = 10**5
     features: int = 512
     processes: int = 0
-    alpha: float = 1.0
 
     @property
     def workers(self) -> int:
@@ -102,7 +101,6 @@ def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, lis
             "site",
             Labels(("0", "1")),
             features=trial.features,
-            alpha=trial.alpha,
             engine=Engine.QUORUM,
         )
         entropy = SystemEntropy()
@@ -129,7 +127,6 @@ def measure(trial: LargeSite, progress: Callable[[str], None]) -> tuple[Row, lis
     facts: Row = {
         "documents": trial.documents,
         "features": trial.features,
-        "alpha": trial.alpha,
         "processes": trial.workers,
         "megabytes": size / 1e6,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

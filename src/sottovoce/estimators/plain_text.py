@@ -18,7 +18,7 @@ from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.study.stages.preparation import agreed_dictionary
-from sottovoce.study.totals import Totals
+from sottovoce.study.totals import Totals, row_weight
 from sottovoce.text.counts import Counts
 from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document
@@ -108,7 +108,7 @@ def _learnt(plan: StudyPlan, counts: Counts, blocks: Iterable[Examples], *, widt
     def heavy(targets: NDArray[np.int8]) -> Floats | None:
         return None if by_class is None else by_class[_numbers(targets)]
 
-    penalty = penalties_of(plan, width, plan.alphas[0])
+    penalty = penalties_of(plan, width, plan.alphas[0]) / row_weight(rounded_up(counts.rows))
     if counts.rows < width:
         few = list(blocks)
         rows = sparse.vstack([piece.rows for piece in few], format="csr")

@@ -81,7 +81,7 @@ class TextClassifier(SealedEstimator):
         dealer), "paillier" (without a dealer, few features), or "auto": the first that can be.
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
     alpha : Ridge's penalty on unit rows, or a tuple of penalties to choose from jointly; "auto"
-        goes by the columns.
+        goes by the columns. Beside it all rows together count 131,072 at most.
     dictionary : "joint" (words are chosen by all peers together, sealed), "given" or "hashed".
     words : the dictionary, where it is given.
     weighting : "tf-idf" (rows of unit length), "one-hot" (a word is there or not, rows are not

@@ -121,6 +121,14 @@ class Moments:
         self.products -= np.outer(point, self.target_totals)
         self.totals = self.totals - point * self.weight
 
+    def scale(self, factor: float) -> None:
+        """Have every row count so many times what it counted, in place."""
+        if factor == 1:
+            return
+        self.weight *= factor
+        for sums in (self.totals, self.target_totals, self.products, self._upper):
+            np.multiply(sums, factor, out=sums)
+
     def add(self, rows: Any, targets: Any, *, weights: Any = None, workers: int = 1) -> Self:
         """Add a chunk of rows, dense or sparse; the number of workers never changes a bit."""
         chunk = as_rows(rows)

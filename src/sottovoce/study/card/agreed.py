@@ -10,6 +10,7 @@ from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected
 from sottovoce.study.study import FEWEST_IN_RINGS, Study
+from sottovoce.study.totals import FULL_ROWS
 from sottovoce.text.blocks import Blocks
 from sottovoce.wire.printable import markdown
 
@@ -79,6 +80,11 @@ def _learning(study: Study) -> Iterator[str]:
         f"- {made}; engine `{study.engine}`; penalty "
         f"{', '.join(f'{penalty:g}' for penalty in plan.alphas)}."
     )
+    if not (plan.descends or plan.arrangement.by_features):
+        yield (
+            f"- Up to {FULL_ROWS:,} rows to train with count in full. Where there are more, each "
+            "counts a half, a quarter and so on: together they never count more than that."
+        )
     if plan.dictionary is DictionaryKind.JOINT:
         yield f"- The dictionary has the features that {plan.select.words}."
     yield from _blocks(plan.beside)

@@ -64,7 +64,7 @@ from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.study import Study
-from sottovoce.study.totals import Totals
+from sottovoce.study.totals import Totals, row_weight
 from sottovoce.text.documents import Document
 from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.passes import Examples, PartReader, kept_columns, training_examples
@@ -117,13 +117,18 @@ class MomentPlan:
 
 
 def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
-    """Return the scales of the moments of so many rows; refuse rows that the penalty cannot bear.
+    """Return the scales of the moments of so many rows; refuse a penalty that is too small.
 
     Those of one peer can be too many before those of the others are known.
     """
     smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
     norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
-    return MomentScales.fit(weight=rows, row_norm=norm, penalty=smallest)
+    return MomentScales.fit(weight=weight_of(plan, rows), row_norm=norm, penalty=smallest)
+
+
+def weight_of(plan: StudyPlan, rows: int) -> float:
+    """What so many rows count together; in partition `features` each row counts in full."""
+    return rows * (1.0 if plan.arrangement.by_features else row_weight(rows))
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
         moments.classes,
         weight=solution_weight(
             plan,
-            totals.rows,
+            weight_of(plan, totals.rows),
             penalty=float(penalties.min()),
             ceiling=ends.ceiling_parts / END_PARTS,
         ),
@@ -254,6 +259,7 @@ def contribute(
     study = party.study
     layout = MomentPlan.of(study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
+    moments.scale(row_weight(prepared.totals.rows))
     reference = guess(party, prepared)
     if takes_mean(party, reference):
         reference = yield from bring_mean(party, prepared, moments)

@@ -61,6 +61,7 @@ from sottovoce.study.stages.quorum_sums import (
 )
 from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.study import Study
+from sottovoce.study.totals import row_weight
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
@@ -106,6 +107,7 @@ def contribute_moments(
     """At a peer: its moments and the end of its spectrum, in shares to the members."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
+    moments.scale(row_weight(prepared.totals.rows))
     reference = yield from share_mean(party, prepared, moments)
     party = measuring_from(party, reference)
     words, mine = _own_words(party.study, layout, moments, reference)

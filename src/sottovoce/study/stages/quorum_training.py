@@ -38,7 +38,7 @@ from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, Quoru
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import Ends, Reference
-from sottovoce.study.stages.contributions import penalties_of, solve_plan
+from sottovoce.study.stages.contributions import penalties_of, solve_plan, weight_of
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_contributions import JointSums
 from sottovoce.study.study import Study
@@ -91,7 +91,7 @@ class QuorumSolve:
             interval = reference.ends(
                 spectrum,
                 penalties_of(study.plan, len(reference.point) + 1, alpha),
-                weight=float(prepared.totals.rows),
+                weight=weight_of(study.plan, prepared.totals.rows),
                 all_peers=set(sums.peers) == set(prepared.totals.peers),
             )
             ends, times = interval.ends, interval.times

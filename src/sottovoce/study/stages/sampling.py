@@ -63,11 +63,11 @@ def upper_end_of_sample(moments: Moments) -> float:
     return max(largest, float(lengths))
 
 
-def solution_weight(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:
+def solution_weight(plan: StudyPlan, weight: float, *, penalty: float, ceiling: float) -> float:
     """Σ w y² of the ridge regression whose θ could be as long as this plan's."""
     if plan.contribution is Contribution.EXACT:
-        return float(rows)
-    return 4 * rows * max(ceiling, penalty) / penalty
+        return weight
+    return 4 * weight * max(ceiling, penalty) / penalty
 
 
 def reach(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:

@@ -50,6 +50,7 @@ from sottovoce.study.stages.contributions import (
     bounds_of,
     penalties_of,
     solve_plan,
+    weight_of,
 )
 from sottovoce.study.stages.listing import Columns, Lists, completed, part_of
 from sottovoce.study.stages.preparation import Prepared
@@ -139,7 +140,7 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
     interval = reference.ends(
         contributed.spectrum,
         penalties_of(study.plan, len(reference.point) + 1, alpha),
-        weight=float(prepared.totals.rows),
+        weight=weight_of(study.plan, prepared.totals.rows),
         all_peers=set(contributed.peers) == set(prepared.totals.peers),
     )
     work = _work_of(study, prepared, interval.ends, alpha)

@@ -28,7 +28,7 @@ from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import reach
 from sottovoce.study.study import Study
-from sottovoce.study.totals import Totals
+from sottovoce.study.totals import Totals, row_weight
 
 # θ to about 2^-13 of its length; A right to 2^-18 for each peer.
 _TOLERANCE = 2.0**-13
@@ -72,6 +72,9 @@ class EncryptedNumbers:
         plan = study.plan
         width = plan.width - prepared.totals.absent
         penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
+        if not plan.arrangement.by_features:
+            # Large plaintexts have room for rows in full: it is the penalty that grows.
+            penalties /= row_weight(prepared.totals.rows)
         ceiling, lowest = parts / END_PARTS, float(penalties.min())
         longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
         solution = Scale.covering(2 * longest, fraction_bits=_FRACTION_BITS)
