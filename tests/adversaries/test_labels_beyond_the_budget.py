@@ -5,15 +5,20 @@ from dataclasses import replace
 
 import pytest
 
+from harness.entropy import SeededEntropy
 from harness.studies import BINARY, Case, notes
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.paillier import SecretKey
+from sottovoce.protocols.messages import Message
+from sottovoce.protocols.shares.material import Ledger
 from sottovoce.study import InsecureToyPlan, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.plan import ROWS_A_DOCUMENT, default_budget
 from sottovoce.study.queries.budget import QueryBook, QueryRequest
 from sottovoce.study.queries.label_count import HelpedRows
+from sottovoce.study.queries.quorum_queries import MembersNeeded, help_asker
+from sottovoce.study.queries.shared_queries import ScoreRequest, share_scores
 from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
@@ -76,13 +81,17 @@ def test_who_was_told_labels_for_penalties_is_told_fewer_afterwards(case: Case) 
         outcome.classify("north", [*case.documents["north"], *case.documents["valley"]][: left + 1])
 
 
-@pytest.mark.parametrize("engine", ["shares", "quorum"])
-def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_others(
-    case: Case, engine: str
-) -> None:
+@pytest.fixture(scope="module", params=["shares", "quorum"])
+def trained(request: pytest.FixtureRequest, case: Case) -> StudyOutcome:
+    engine = request.param
     seats = {"with_dealer": False, "with_evaluator": False} if engine == "quorum" else {}
-    case = Case(case.documents, replace(case.plan, engine=engine), case.key, seats)
-    outcome, rows = case.run(), case.documents["north"][:96]
+    return Case(case.documents, replace(case.plan, engine=engine), case.key, seats).run()
+
+
+def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_others(
+    case: Case, trained: StudyOutcome
+) -> None:
+    outcome, rows = trained, case.documents["north"][:96]
     for _ in range(2):
         outcome.classify("north", rows)
         told(outcome, "north", spent=0)
@@ -93,12 +102,47 @@ def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_o
     assert len(outcome.classify("valley", rows).classes) == len(rows)
 
 
+def helped(outcome: StudyOutcome, asker: str, *, number: int, rows: int, seed: int) -> None:
+    """A helper begins to work on a query, in a process that remembers no earlier one."""
+    needed: Message
+    if outcome.shared:
+        name, share = next(iter(outcome.shared.items()))
+        needed = MembersNeeded(asker, number, rows, share.members)
+    else:
+        name = outcome.study.roster.evaluator
+        needed = ScoreRequest(asker, number, rows, 0, dealt=True)
+    party = replace(outcome.parties[name], ledger=Ledger(), entropy=SeededEntropy(seed))
+    if outcome.shared:
+        program = help_asker(party, outcome.shared[name])
+    else:
+        assert outcome.held is not None
+        program = share_scores(party, (outcome.held,))
+    next(program)
+    program.send(needed)
+    program.close()
+
+
+def test_a_coordinator_that_gives_all_queries_one_number_is_stopped_by_the_others(
+    trained: StudyOutcome,
+) -> None:
+    """Also one that opens a query again after it was answered: its number is the same, too."""
+    batch = trained.trained.scores.batch if trained.held is not None else 32
+    rows = 120 // batch * batch
+    for seed in range(240 // rows):
+        helped(trained, "harbour", number=0, rows=rows, seed=seed)
+        # After a crash the same run goes on.
+        helped(trained, "harbour", number=0, rows=rows, seed=seed)
+    with pytest.raises(ViolationError, match="the coordinator let it ask for more"):
+        helped(trained, "harbour", number=0, rows=rows, seed=99)
+
+
 def test_a_query_that_is_run_again_after_a_crash_counts_once() -> None:
     count = HelpedRows()
-    for number in (0, 0, 1, 1):
-        count.add(("north", 1, number), 100, budget=100, coordinator="coordinator")
+    # Attempts count together: the coordinator says which one it is.
+    for run in (("north", 1, 8), ("north", 1, 8), ("north", 2, 9), ("north", 2, 9)):
+        count.add(run, 100, budget=100, coordinator="coordinator")
     with pytest.raises(ViolationError, match="expected at most 200 rows in all"):
-        count.add(("north", 1, 2), 1, budget=100, coordinator="coordinator")
+        count.add(("north", 3, 10), 1, budget=100, coordinator="coordinator")
 
 
 def test_what_is_given_back_is_what_was_counted() -> None:

@@ -97,19 +97,19 @@ def test_what_did_not_reach_the_disk_was_neither_opened_nor_sent(
 
 
 def test_how_many_rows_a_helper_worked_on_outlives_its_process(tmp_path: Path) -> None:
-    query, path = ("north", 1, 7), tmp_path / "journal.db"
+    run, path = ("north", 1, 7), tmp_path / "journal.db"
     with Journal(path, key=KEY) as journal:
         sums = OpenedSumsBook.read(journal)
 
         def helping(entropy: Entropy) -> Party[None]:
             yield from receive("coordinator", Noise)
-            sums.labels.add(query, 32, budget=32, coordinator="coordinator")
+            sums.labels.add(run, 32, budget=32, coordinator="coordinator")
             yield Send("coordinator", Noise(entropy.read(8)))
 
         sitting = SeatSession("alice", b"query", ("coordinator",), Plain(), sums=sums)
         ask(DurableSeat.begin(journal, sitting, helping))
     with Journal(path, key=KEY) as journal:
-        assert OpenedSumsBook.read(journal).labels.rows == {query: 32}
+        assert OpenedSumsBook.read(journal).labels.rows == {run: 32}
 
 
 def test_an_older_attempt_opens_nothing_that_a_later_one_opened(tmp_path: Path) -> None:

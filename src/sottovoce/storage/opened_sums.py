@@ -30,11 +30,11 @@ class SumRecords(Value, frozen=True):
 
 
 class QueryRows(Value, frozen=True):
-    """One query: who asked, in which attempt, its number, and how many rows."""
+    """One run of a query: who asked, in which attempt, the run's number, and how many rows."""
 
     asker: str
     attempt: int
-    number: int
+    run: int
     rows: int
 
 
@@ -53,7 +53,7 @@ class OpenedSumsBook:
         """Continue from these records."""
         known, queries = records or SumRecords(), (helped or HelpedQueries()).queries
         self.labels = HelpedRows(
-            {(query.asker, query.attempt, query.number): query.rows for query in queries}
+            {(query.asker, query.attempt, query.run): query.rows for query in queries}
         )
         self.book = RoundBook.written(
             {
@@ -80,7 +80,7 @@ class OpenedSumsBook:
             SumRecord(study, name, record.series, record.attempt, record.peers)
             for (study, name), record in self.book.spent.items()
         )
-        helped = (QueryRows(*query, rows) for query, rows in self.labels.rows.items())
+        helped = (QueryRows(*run, rows) for run, rows in self.labels.rows.items())
         return {
             _NOTE: Codec().encode(SumRecords(tuple(records))),
             _LABELS: Codec().encode(HelpedQueries(tuple(helped))),

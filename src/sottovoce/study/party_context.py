@@ -10,7 +10,7 @@ from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.policy import Policy
-from sottovoce.study.queries.label_count import HelpedRows
+from sottovoce.study.queries.label_count import RUN_BITS, HelpedRows
 from sottovoce.study.study import Study
 
 # Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
@@ -53,10 +53,10 @@ class PartyContext:
         """The same party, whose entropy depends on what it will hide from here on."""
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
 
-    def count_labels(self, asker: str, *, number: int, rows: int) -> None:
+    def count_labels(self, asker: str, *, rows: int) -> None:
         """Count a query that this party helps with, or refuse it: it is too many."""
         self.labels.add(
-            (asker, self.attempt.number, number),
+            (asker, self.attempt.number, self.entropy.bits(RUN_BITS)),
             rows,
             budget=self.study.plan.budget,
             coordinator=self.study.roster.coordinator,

@@ -3,7 +3,9 @@
 The coordinator keeps the budget (budget.py). It could let a peer that it pools with ask on and on:
 so whoever holds a share of the model counts, too, and ends what is far beyond the budget. A query
 counts here from its first rows on, also one that broke off and that the coordinator gave back; so
-the helpers' limit is twice the budget.
+the helpers' limit is twice the budget. The coordinator numbers queries and attempts, and could give
+two the same number: so a helper counts runs of its own program, by a number that it draws. A run
+that continues after a crash draws the same one.
 """
 
 from dataclasses import dataclass, field
@@ -13,23 +15,22 @@ from sottovoce.errors import ViolationError
 
 TIMES_THE_BUDGET = 2
 
-LabelQuery: TypeAlias = tuple[str, int, int]
-"""The asker of a query, the attempt that it belongs to, and its number."""
+HelpedRun: TypeAlias = tuple[str, int, int]
+"""The asker of a query, the attempt that it belongs to, and the number that this helper drew."""
+RUN_BITS = 56
 
 
 @dataclass
 class HelpedRows:
     """The rows of every query that one helper worked on; whoever runs it writes them down."""
 
-    rows: dict[LabelQuery, int] = field(default_factory=dict, repr=False)
+    rows: dict[HelpedRun, int] = field(default_factory=dict, repr=False)
 
-    def add(self, query: LabelQuery, rows: int, *, budget: int, coordinator: str) -> None:
-        """Count a query before it is worked on; once, also where its program is run again."""
-        asker, attempt, _ = query
+    def add(self, run: HelpedRun, rows: int, *, budget: int, coordinator: str) -> None:
+        """Count a run before it works; a run that continues after a crash counts once."""
+        asker = run[0]
         before = sum(
-            count
-            for (other, at, number), count in self.rows.items()
-            if (other, at) == (asker, attempt) and (other, at, number) != query
+            count for other, count in self.rows.items() if other[0] == asker and other != run
         )
         most = TIMES_THE_BUDGET * budget
         if before + rows > most:
@@ -38,4 +39,4 @@ class HelpedRows:
                 f"found {before + rows}: the coordinator let it ask for more",
                 party=coordinator,
             )
-        self.rows[query] = rows
+        self.rows[run] = rows

@@ -265,7 +265,7 @@ def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
             "expected a query that this member answers, found another",
             party=party.study.roster.coordinator,
         )
-    party.count_labels(needed.asker, number=needed.number, rows=needed.documents)
+    party.count_labels(needed.asker, rows=needed.documents)
     member = yield from seated(
         query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
     )

@@ -234,7 +234,7 @@ def share_scores_for(
 ) -> Party[None]:
     """At the evaluator, once it knows which query."""
     held = _asked_for(party, models, told)
-    party.count_labels(told.asker, number=told.number, rows=told.documents)
+    party.count_labels(told.asker, rows=told.documents)
     if told.dealt:
         yield from _help_dealt(party, held, told)
         return
