@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp.http_writer import StreamWriter
@@ -13,7 +14,7 @@ from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, client
 from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
-from sottovoce.transport.signing import body_digest
+from sottovoce.transport.signing import SignedRequest, body_digest
 
 SESSION = b"s" * 16
 
@@ -89,6 +90,34 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
     asyncio.run(story())
     assert b"next" in read
     assert any(b"next" in one for one in written)
+
+
+def test_the_server_reads_no_part_of_a_letter_that_was_not_announced(tmp_path, monkeypatch):
+    """Else a copy could skip the announcement, at which it is found out."""
+    read = []
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
+            counter = served.server._runner.app[next(iter(served.server._runner.app))]
+            body = type(counter)._body
+
+            async def noted(self, request, limit, digest):
+                read.append(await body(self, request, limit, digest))
+                return read[-1]
+
+            monkeypatch.setattr(type(counter), "_body", noted)
+            part = b"a part of it"
+            sealed = {"size": 2 * len(part), "digest": bytes(32).hex()}
+            path = f"/v1/uploads?{urlencode({**client._place(letter()), **sealed})}&offset=0"
+            asked = SignedRequest("PATCH", path, body_digest(part))
+            with pytest.raises(client._OtherOffset):
+                await alice._at_work(client._Call(asked, "a part", memoryview(part)))
+            await alice.post(letter(0, b"announced"))
+
+    asyncio.run(story())
+    assert b"".join(read) == b"announced"
 
 
 def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):
