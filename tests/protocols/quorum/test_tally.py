@@ -1,6 +1,7 @@
 """Counts above thresholds: those of a trusted friend, and no comparison is seen by anybody."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,17 +16,18 @@ from harness.pooled import guessed
 from harness.quorums import OPENER, here, quorum_of, shared
 from sottovoce import wire
 from sottovoce.errors import BoundError, InputError, ViolationError
-from sottovoce.numbers.residues import PRIMES
-from sottovoce.protocols.conversation import Party
+from sottovoce.numbers.residues import PRIMES, Planes
+from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.messages import Message
 from sottovoce.protocols.quorum import bits, tally
 from sottovoce.protocols.quorum.bits import FlippedBit
 from sottovoce.protocols.quorum.comparison import MaskedScore
 from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opener
+from sottovoce.protocols.quorum.opening import OpenedValues, Opener
 from sottovoce.protocols.quorum.products import MaskedProduct
 from sottovoce.protocols.quorum.rows import RowShares, share_rows
+from sottovoce.protocols.quorum.sums import COUNT_BASE
 from sottovoce.protocols.quorum.tally import QuorumTally, TallyShare, marks_of
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
@@ -44,6 +46,7 @@ class Count:
     factors: tuple[int, ...] = FACTORS
     filled: int = 0
     hiding: int = 60
+    marks: dict[str, np.ndarray] = field(default_factory=dict)
     plan: QuorumTally = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +65,9 @@ class Count:
                 total[:, side] += (above & those[:, :, np.newaxis]).sum(axis=0)
         return total
 
-    def run(self, meddler: Meddler | None = None) -> Outcome:
+    def run(
+        self, meddler: Meddler | None = None, opening: Callable[[Opener], Party[Any]] | None = None
+    ) -> Outcome:
         plan, context = self.plan, here(self.quorum)
         shares = shared(self.quorum, self.model, plan.comparison.base)
 
@@ -77,12 +82,12 @@ class Count:
         def peer(name: str) -> Party[None]:
             rows = np.zeros((plan.rows[name], plan.width), np.int64)
             rows[: len(self.rows[name])] = self.rows[name]
-            marks = marks_of(self.truth[name], plan.rows[name])
+            marks = self.marks.get(name, marks_of(self.truth[name], plan.rows[name]))
             entropy = SeededEntropy(len(name))
             yield from share_rows(plan.sharing(name, context), rows, marks, entropy=entropy)
 
         return run(
-            QuorumPrograms(member, opener),
+            QuorumPrograms(member, opening or opener),
             self.quorum,
             context,
             entropy=SeededEntropy(5),
@@ -171,12 +176,12 @@ def bits_read(outcome: Outcome, mine: Count, marks: dict[str, int]) -> bool:
 
     What is left would be shares of degree t of the comparison: three of them lie on a line.
     """
-    prime, bits = PRIMES[0], []
+    prime, bits = PRIMES[0], {}
     for item in outcome.views[OPENER].received:
         if isinstance(item.message, TallyShare):
             total = int(item.message.share.planes()[0, 0, 0, 0])
-            bits.append(total * pow(marks[item.sender], -1, prime) % prime)
-    first, second, third = bits
+            bits[item.sender] = total * pow(marks[item.sender], -1, prime) % prime
+    first, second, third = (bits[name] for name in mine.quorum.members)
     return (first + third - 2 * second) % prime == 0
 
 
@@ -249,6 +254,92 @@ def test_one_wrong_share_is_caught_before_a_total_is_used(
         mine.run(rewriting(when, kind, edit))
     if members - 2 * threshold - 1 >= 2:
         assert caught.value.party == "site2"
+
+
+# A coordinator that deviates, alone or with a peer.
+
+# Far enough apart, and above what honest rows count.
+WEIGHTS = 2 ** np.arange(6, 36, 3)
+
+
+def reading(plan: QuorumTally, lie: Callable[[int, Planes], Planes]) -> Any:
+    """An opener that tells the members what it likes, refuses nothing, and reads the totals."""
+
+    def program(party: Opener) -> Party[np.ndarray]:
+        pieces = (plan.openings(size) for peer in plan.rows for size in plan.pieces(peer))
+        for place, opening in enumerate(each for piece in pieces for each in piece):
+            value = yield from party.take(replace(opening, limit=None))
+            if opening.told:
+                for name in party.present:
+                    yield Send(name, OpenedValues(wire.Residues.of(lie(place, value))))
+        totals = yield from party.take(replace(plan.opening(), limit=None))
+        return COUNT_BASE.integers(totals)
+
+    return program
+
+
+def weighs_rows(mine: Count) -> Callable[[int, Planes], Planes]:
+    """Every score of the first peer seems to lie in a part of the search with its own weight."""
+    openings = list(mine.plan.openings(mine.rows["a"].size // 4 * mine.plan.classes))
+    inside = [opening.base == COUNT_BASE and len(opening.shape) == 2 for opening in openings]
+    first = inside.index(True)
+
+    def lie(place: int, value: Planes) -> Planes:
+        if place != first:
+            return value
+        added = np.zeros(value.shape[1:], np.int64)
+        added[:, 1] = np.resize(WEIGHTS, len(added))
+        return COUNT_BASE.add(value, COUNT_BASE.of(added))
+
+    return lie
+
+
+def weights_in(total: int) -> list[bool]:
+    return [bool(total // int(weight) % 8) for weight in WEIGHTS]
+
+
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_args: Any, **_more: Any) -> Iterator[Any]:
+        yield from ()
+
+    monkeypatch.setattr(tally, "check_bits", nothing)
+    monkeypatch.setattr(tally, "check_openings", nothing)
+
+
+def test_a_coordinator_that_weighs_rows_reads_no_class_of_a_single_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = count(3, 1, classes=2, rows=5)
+    with pytest.raises(ViolationError, match="found a larger number"):
+        mine.run(opening=reading(mine.plan, weighs_rows(mine)))
+    # The proof that there is something to check: each row of an honest peer, and its class.
+    unchecked(monkeypatch)
+    totals = mine.run(opening=reading(mine.plan, weighs_rows(mine))).results[OPENER]
+    of_class = weights_in(int(totals[0, 0, 3]))[0::2]
+    assert of_class == mine.truth["a"][:, 0].tolist()
+
+
+def test_a_peer_that_makes_up_marks_learns_no_comparison_of_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the coordinator, who sees the totals: for an honest one they are out of range."""
+    mine = count(3, 1, classes=1, rows=5)
+    mine.model = np.array([[300], [-200], [150], [-100]])
+    made_up = np.zeros((5, 2), np.int64)
+    made_up[:, 0] = WEIGHTS[:5]
+    mine.marks["a"] = made_up
+    honest = reading(mine.plan, lambda _place, value: value)
+    for opening in (None, honest):
+        with pytest.raises(ViolationError, match="found a larger number"):
+            mine.run(opening=opening)
+    unchecked(monkeypatch)
+    with pytest.raises(ViolationError, match="TallyShare: expected a value in the range"):
+        mine.run()
+    totals = mine.run(opening=honest).results[OPENER]
+    scores, norms = mine.rows["a"] @ mine.model, mine.rows["a"][:, -1]
+    above = [(scores[:, 0] >= factor * norms).tolist() for factor in FACTORS]
+    assert {True, False} <= {bit for row in above for bit in row}
+    assert [weights_in(int(total))[:5] for total in totals[0, 0]] == above
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_sent() -> None:

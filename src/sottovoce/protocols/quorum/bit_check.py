@@ -29,7 +29,7 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
-from sottovoce.numbers.residues import Planes
+from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.identities import digest
@@ -78,30 +78,35 @@ class BitCheck(OpeningShare, frozen=True):
     )
 
 
-def check_openings(quorum: Quorum, shape: tuple[int, ...]) -> Iterator[Opening]:
+def check_openings(
+    quorum: Quorum, shape: tuple[int, ...], base: Base = BIT_BASE
+) -> Iterator[Opening]:
     """Everything that the opener opens, in order."""
-    yield reduction(quorum, BIT_BASE, shape)
-    yield Opening(BitCheck, 2 * quorum.threshold, BIT_BASE, (_SUMS,), told=False)
+    yield reduction(quorum, base, shape)
+    yield Opening(BitCheck, 2 * quorum.threshold, base, (_SUMS,), told=False)
 
 
 def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[None]:
-    """At a member: go on if all of these, shared with degree t in the first field, are bits."""
-    quorum, shape = member.quorum, bits.shape[1:]
-    less = BIT_BASE.subtract(bits, np.ones_like(bits))
+    """At a member: go on if all of these, shared with degree t, are bits in each of their fields.
+
+    Bits that are used in a single field are checked in that one.
+    """
+    quorum, shape, base = member.quorum, bits.shape[1:], Base(len(bits))
+    less = base.subtract(bits, np.ones_like(bits))
     wrong = yield from multiplied(member, bits, less, purpose=f"{purpose}/bits")
     items = [
-        Item(quorum.threshold, BIT_BASE, (_SUMS, *shape)),
-        Item(2 * quorum.threshold, BIT_BASE, (_SUMS,)),
+        Item(quorum.threshold, base, (_SUMS, *shape)),
+        Item(2 * quorum.threshold, base, (_SUMS,)),
     ]
 
     def secrets(entropy: Entropy) -> list[Planes]:
-        return [BIT_BASE.draw(entropy, _SUMS, *shape), np.zeros((1, _SUMS), np.uint32)]
+        return [base.draw(entropy, _SUMS, *shape), np.zeros((base.count, _SUMS), np.uint32)]
 
     factors, zero = yield from dealt_sums(member, items, secrets, purpose=f"{purpose}/factors")
-    products = BIT_BASE.times(factors, wrong[:, np.newaxis])
-    summed = BIT_BASE.total(products.reshape(1, _SUMS, -1), axis=1)
-    share = BIT_BASE.add(summed, zero)
-    *_, opening = check_openings(quorum, shape)
+    products = base.times(factors, wrong[:, np.newaxis])
+    summed = base.total(products.reshape(base.count, _SUMS, -1), axis=1)
+    share = base.add(summed, zero)
+    *_, opening = check_openings(quorum, shape, base)
     refuse_others(opening, (yield from _opened_among(member, opening, share, purpose=purpose)))
 
 

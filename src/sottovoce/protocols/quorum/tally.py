@@ -4,6 +4,7 @@
       │ its rows, and which of them │                                           │
       │ are of which class ────────▶│   (rows.py) shares of every score         │
       │                             │ comparisons with thresholds ─────────────▶│   (comparison.py)
+      │                             │   places and marks are bits ─────────────▶│   (bit_check.py)
       │                             │   place × class, added up over all rows   │
       │                             │ TallyShare, made fresh ──────────────────▶│   the totals
 
@@ -15,6 +16,8 @@ from these by sums alone, and at the end they say how many thresholds lie below 
 Beside a row stands for every class whether it is of that class, and
 whether it is not; a row that fills up a batch is neither, and counts nowhere. Places and marks have
 degree t, so a count is a product of degree 2t, added up at each member over the rows of all peers.
+Before that members check that all places and marks are bits: neither a peer that makes up marks nor
+an opener that tells wrong products can weigh one row more than another.
 Who learns what: the opener learns the totals over all peers, and nobody learns a comparison or a
 count of one peer, who may pool with up to t members and the opener and still learn no more than
 the totals.
@@ -33,7 +36,7 @@ from sottovoce.numbers.residues import FAST, Base, Planes, slices
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.quorum.bit_check import refuse_others
+from sottovoce.protocols.quorum.bit_check import check_bits, check_openings, refuse_others
 from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
@@ -138,6 +141,7 @@ class QuorumTally:
                 yield reduction(quorum, COUNT_BASE, (count, len(ranges)))
             if level < len(levels) - 1:
                 yield reduction(quorum, base, (count, len(ranges)))
+        yield from check_openings(quorum, (count, len(self.factors) + 1 + SIDES), COUNT_BASE)
 
     def base_of(self, level: int) -> Base:
         """The fields in which the bits of a level are used: all, to go on; at last, to count."""
@@ -190,7 +194,7 @@ def count_above(
         blocks = yield from take_rows(sharing, scored, owner=peer, name=member.name)
         for block, (scores, norms, marks) in enumerate(blocks):
             purpose = f"tally/{peer}/{block}"
-            places = yield from _places(member, plan, scores, norms, purpose=purpose)
+            places = yield from _places(member, plan, (scores, norms, marks), purpose=purpose)
             totals = COUNT_BASE.add(totals, _counted(plan, marks, places))
     return totals
 
@@ -223,18 +227,31 @@ def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
 
 
 def _places(
-    member: QuorumMember, plan: QuorumTally, scores: Planes, norms: Planes, *, purpose: str
+    member: QuorumMember,
+    plan: QuorumTally,
+    block: tuple[Planes, Planes, Planes],
+    *,
+    purpose: str,
 ) -> Party[Planes]:
-    """Shares, in the fields of counts, of every score's place: rows × classes × places."""
+    """Shares, in the fields of counts, of every score's place: rows × classes × places.
+
+    A place that is no bit would show the mark of a single row in the totals, and a mark that is
+    none its place: so nothing is counted before all of them are checked.
+    """
+    scores, norms, marks = block
     base, shape = plan.comparison.base, scores.shape[1:]
     flat = scores.reshape(base.count, -1)
     each = np.repeat(norms, plan.classes, axis=1)
-    found = np.empty((COUNT_BASE.count, flat.shape[1], len(plan.factors) + 1), np.uint32)
+    sides = marks.reshape(COUNT_BASE.count, -1, SIDES)
+    places = np.empty((COUNT_BASE.count, flat.shape[1], len(plan.factors) + 1), np.uint32)
     for part in slices(flat.shape[1], _SEARCHED):
-        found[:, part] = yield from _searched(
-            member, plan, flat[:, part], each[:, part], purpose=f"{purpose}/{part.start}"
+        here = f"{purpose}/{part.start}"
+        places[:, part] = yield from _searched(
+            member, plan, flat[:, part], each[:, part], purpose=here
         )
-    return found.reshape(COUNT_BASE.count, *shape, -1)
+        counted = np.concatenate([places[:, part], sides[:, part]], axis=2)
+        yield from check_bits(member, counted, purpose=f"{here}/counted")
+    return places.reshape(COUNT_BASE.count, *shape, -1)
 
 
 def _searched(
