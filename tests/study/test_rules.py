@@ -325,6 +325,24 @@ def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Cas
         agree(binary, binary.key, meddler)
 
 
+def test_a_paillier_key_without_its_proof_is_refused(binary: Case) -> None:
+    """The key's maker could else read what it is asked to decrypt through its randomisers."""
+
+    def unproven(told: AgreedStudy) -> AgreedStudy:
+        proof = bytes(len(told.key_proof) - 1) + b"\1"
+        return AgreedStudy(told.consents, told.key, proof, told.signature)
+
+    for peer in binary.study.roster.peers:
+        meddler = rewriting(
+            lambda packet, peer=peer: packet.recipient == peer and is_kind(packet, AgreedStudy),
+            AgreedStudy,
+            unproven,
+        )
+        with pytest.raises(MalformedError, match="key proof: expected roots") as caught:
+            agree(binary, binary.key, meddler)
+        assert caught.value.party == "coordinator"
+
+
 def test_a_paillier_key_of_another_size_than_agreed_is_refused(binary: Case) -> None:
     short = generate_insecure_for_tests(512, entropy=SeededEntropy(5))
     with pytest.raises(ViolationError, match="expected a key of 768 bits, found 512"):

@@ -20,8 +20,10 @@ from sottovoce.paillier import (
     decrypt_residues,
     encrypt,
     generate_insecure_for_tests,
+    prove_key,
 )
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
+from sottovoce.protocols.two_party import own_masks
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.own_masks import (
     OwnDirection,
@@ -126,6 +128,14 @@ def test_a_key_that_is_not_the_askers_own_is_refused() -> None:
     B = sealed([[1, 2], [3, 4]], MATRIX, key=KEY, slots=ROWS)
     with pytest.raises(ViolationError, match="under the asker's own key"):
         talk(KEY, product(u, B, own=KEY), stages())
+
+
+def test_a_key_of_the_askers_own_without_its_proof_is_refused(monkeypatch) -> None:
+    u = sealed([1, 2], WHOLE, key=KEY, slots=SLOTS)
+    B = sealed([[1, 2], [3, 4]], MATRIX, key=KEY, slots=ROWS)
+    monkeypatch.setattr(own_masks, "prove_key", lambda key: bytes(len(prove_key(key))))
+    with pytest.raises(MalformedError, match="key proof: expected roots"):
+        talk(KEY, product(u, B), stages())
 
 
 @pytest.mark.parametrize(
