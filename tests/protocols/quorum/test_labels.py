@@ -384,3 +384,58 @@ def test_a_coordinator_that_spoils_a_coin_sees_no_bit_under_it() -> None:
     with pytest.raises(ViolationError, match="found a larger number"):
         mine.run(opening=spoils)
     assert FlippedBit not in spoils.seen
+
+
+def test_a_coordinator_can_make_a_label_another_bit_of_the_score_and_no_more() -> None:
+    """What nothing stops, with an asker that pools with it: one label still tells one bit.
+
+    Of a score that is known to be positive, the label then says whether its lower bits are above a
+    random number that the coordinator knows.
+    """
+    rng = np.random.default_rng(4)
+    rows, model = rng.integers(1, 3, (40, 6)), rng.integers(1, 2**12, (6, 1))
+    mine, masked = Query(quorum_of(3, 1), rows, model), []
+    openings = list(mine.plan.openings())
+    kinds = [opening.kind for opening in openings]
+    score, check = kinds.index(MaskedScore), kinds.index(bit_check.BitCheck)
+    # Three parts of eight bits are joined here, each "less" and each "equal"; the last two openings
+    # of the comparison join these.
+    low_bits, joined = 16, check - 4
+    assert openings[joined].shape == (6, 40, 1)
+
+    def lie(place: int, value: Planes) -> Planes:
+        if place == score and not masked:
+            masked.extend(mine.plan.base.integers(value).ravel().tolist())
+        if place != joined:
+            return value
+        added = np.zeros_like(value)
+        # That the upper parts are equal counts once more.
+        added[0, 5] = 1
+        return BIT_BASE.add(value, added)
+
+    found = mine.run(opening=tells(openings, lie)).results[ASKER].ravel().tolist()
+    lower = (rows @ model).ravel() % 2**low_bits
+    assert found == [
+        int(number % 2**low_bits >= low) for number, low in zip(masked, lower, strict=True)
+    ]
+    assert {0, 1} == set(found)
+
+
+def test_with_more_classes_a_coordinator_can_choose_the_match_that_a_label_tells() -> None:
+    """What nothing stops: one label still tells one of the classes."""
+    rng = np.random.default_rng(6)
+    rows, model = rng.integers(-2, 3, (40, 6)), rng.integers(-(2**12), 2**12, (6, 3))
+    mine = Query(quorum_of(3, 1), rows, model)
+    openings = list(mine.plan.openings())
+    gained = [opening.kind for opening in openings].index(FlippedBit) + 1
+
+    def lie(place: int, value: Planes) -> Planes:
+        if place != gained:
+            return value
+        # The winner of the first match wins every further one.
+        return mine.plan.base.add(value, mine.plan.base.of(np.full(value.shape[1:], 2**20)))
+
+    found = mine.run(opening=tells(openings, lie)).results[ASKER].ravel()
+    scores = rows @ model
+    assert found.tolist() == scores[:, :2].argmax(axis=1).tolist()
+    assert (scores.argmax(axis=1) == 2).any()
