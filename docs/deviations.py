@@ -164,23 +164,40 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_a_member_cannot_choose_its_share_of_the_check_after_those_of_others",
             "test_a_coordinator_reads_no_score_through_the_mask_of_a_larger_row",
             "test_a_coordinator_that_spoils_a_coin_sees_no_bit_under_it",
+            "test_a_coordinator_can_make_a_label_another_bit_of_the_score_and_no_more",
+            "test_with_more_classes_a_coordinator_can_choose_the_match_that_a_label_tells",
             folder="protocols/quorum",
         ),
-        "a coordinator or a member that tells or sends wrong numbers in other openings can make "
-        "labels wrong, and now and then read one bit, in a query that mostly ends loudly; with "
-        "three or more classes it may so learn which class won a single comparison, and a peer "
-        "that makes up its part of a joint ROC may learn more about the scores of its own rows. No "
-        "test plays these two",
+        "by wrong numbers in other openings it can make a label another bit of the score, such as "
+        "whether the score's last places are above a random number, or another match among three "
+        "or more classes, and nobody sees it; one label still tells one bit (of K classes one of "
+        "K), and is counted. Of an asker that does not pool with it, it makes labels wrong, and "
+        "learns at most whether the check fails: one bit a query, and then everybody is told",
+    ),
+    Deviation(
+        COORDINATOR,
+        "tells wrong products while the members of engine `quorum` count for a joint ROC, so that "
+        "rows weigh differently in the totals that it opens, and it reads the class of each; or a "
+        "peer that pools with it makes up the marks of its own rows, to read every comparison",
+        "members open among themselves whether all places and marks are bits before they count",
+        named_tests(
+            "tally",
+            "test_a_coordinator_that_weighs_rows_reads_no_class_of_a_single_one",
+            "test_a_peer_that_makes_up_marks_learns_no_comparison_of_a_row",
+            folder="protocols/quorum",
+        ),
+        "a peer can say of its own rows that they are of any class",
     ),
     Deviation(
         COORDINATOR,
         "pools with a peer, and lets it ask for labels beyond its budget",
         "whoever holds a share of the model counts the rows of every query by itself, on disk "
-        "before anything of an answer leaves, and refuses more than twice the budget; its people "
-        "are told",
+        "before anything of an answer leaves, whatever number the coordinator gives the query, and "
+        "refuses more than twice the budget; its people are told",
         named_tests(
             "labels_beyond_the_budget",
             "test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_others",
+            "test_a_coordinator_that_gives_all_queries_one_number_is_stopped_by_the_others",
             "test_a_query_that_is_run_again_after_a_crash_counts_once",
         )
         + named_tests(
@@ -267,7 +284,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_the_coordinator_reads_no_query_through_randomisers",
             "test_the_codec_lets_no_other_ciphertext_to_a_key_holder",
             folder="attacks",
-        ),
+        )
+        + named_tests("rules", "test_a_paillier_key_without_its_proof_is_refused", folder="study"),
         "what it encrypts itself, and the strength of the key's own profile against others",
     ),
     Deviation(
@@ -342,6 +360,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         + named_tests(
             "copies",
             "test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse",
+            "test_the_server_reads_no_part_of_a_letter_that_was_not_announced",
             folder="transport",
         )
         + named_tests(
@@ -351,8 +370,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_askers_and_helpers_whose_disks_come_back_or_run_twice",
             folder="simulation",
         ),
-        "a coordinator that forgets what it was told lets an older copy of a site go on; with the "
-        "documents that the study began with the copy sends the same bytes, with others it stops",
+        "a coordinator that denies what it was told lets an older copy of a site go on; with other "
+        "documents the copy stops. If it also tells the copy of an evaluator or a member other "
+        "numbers than the first time, one mask covers two of that seat's shares, and it learns "
+        "what it would by pooling with that seat: bring a helper's folder back only when the "
+        "coordinator can be trusted",
     ),
     Deviation(
         COORDINATOR,

@@ -3,19 +3,27 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.entropy import SeededEntropy
 from harness.letters import Noise, Plain
 from sottovoce.entropy import Entropy
 from sottovoce.node.seat.deciders import NoDecider, Waits
 from sottovoce.node.seat.departures import AtOnce, Departures, departure
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.node.seat.training_participant import TrainingParticipant
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.storage.journal import Journal
+from sottovoce.storage.opened_sums import OpenedSumsBook
+from sottovoce.study import Study, StudyPlan
 from sottovoce.study.relay import Letter
+from sottovoce.study.roster import draw_roster
+from sottovoce.text.documents import Document
+from sottovoce.text.labels import Labels
 from sottovoce.wire import Codec
 
 SESSION = b"session"
@@ -135,6 +143,25 @@ def test_without_waiting_it_sees_their_number(tmp_path: Path) -> None:
     assert few != many
     last = dict(many)["letter 1"] - dict(few)["letter 1"]
     assert last == pytest.approx(2 * (620 - 330) * SECONDS_A_DOCUMENT)
+
+
+def test_the_seats_with_documents_wait_and_no_others() -> None:
+    roster, identities = draw_roster(("north", "harbour", "valley"), entropy=SeededEntropy(2))
+    study = Study(StudyPlan("clock", Labels(("a", "b"))), roster)
+
+    async def documents() -> list[Document]:
+        return [Document("text", "a")]
+
+    waits = {}
+    for name in ("north", "evaluator", "dealer"):
+        participant: Any = object.__new__(TrainingParticipant)
+        participant.agent = SimpleNamespace(name=name, departures=AtOnce())
+        participant._context = SimpleNamespace(documents=documents, policy=None)
+        participant._keys = SimpleNamespace(identity=identities[name], box=None)
+        participant._entropy, participant._sums = SeededEntropy(3), OpenedSumsBook()
+        asyncio.run(participant._opened(study))
+        waits[name] = type(participant.agent.departures)
+    assert waits == {"north": Departures, "evaluator": AtOnce, "dealer": AtOnce}
 
 
 def test_what_begins_while_something_is_held_back_is_the_same_work() -> None:

@@ -2,15 +2,19 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, Case, notes
+from sottovoce.course.queries.coordinator import asker_note
+from sottovoce.course.queries.records import AskerRecord
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.node.seat.after_training import training_notes
 from sottovoce.paillier import SecretKey
-from sottovoce.protocols.messages import Message
 from sottovoce.protocols.shares.material import Ledger
 from sottovoce.study import InsecureToyPlan, StudyPlan
 from sottovoce.study.card.card import StudyCard
@@ -22,6 +26,7 @@ from sottovoce.study.queries.shared_queries import ScoreRequest, share_scores
 from sottovoce.study.stages.training import held_back_side
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
+from sottovoce.wire import Codec
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +82,12 @@ def test_who_was_told_labels_for_penalties_is_told_fewer_afterwards(case: Case) 
     outcome = case.changed(alpha=(1.0, 4.0), query_budget=120).run()
     left = outcome.queries.left("north")
     assert 0 < left < 120
+    # Between machines the coordinator's disk says so, too.
+    space = outcome.models["north"].space
+    prepared = SimpleNamespace(idf_halves=space.dictionary.idf_halves)
+    course: Any = SimpleNamespace(trained=outcome.trained, prepared=prepared, held=None)
+    note = training_notes(course)[asker_note("north")]
+    assert Codec().decode(note, AskerRecord).spent == 120 - left
     with pytest.raises(MisuseError, match=f"is spent: asked for .*, {left} are left"):
         outcome.classify("north", [*case.documents["north"], *case.documents["valley"]][: left + 1])
 
@@ -104,7 +115,7 @@ def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_o
 
 def helped(outcome: StudyOutcome, asker: str, *, number: int, rows: int, seed: int) -> None:
     """A helper begins to work on a query, in a process that remembers no earlier one."""
-    needed: Message
+    needed: Any
     if outcome.shared:
         name, share = next(iter(outcome.shared.items()))
         needed = MembersNeeded(asker, number, rows, share.members)

@@ -1,5 +1,7 @@
 """A dishonest peer that reads one patient's document through labels finds no more than guessing."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.training import training_side
 from sottovoce.text import passes
 from sottovoce.text.documents import Document
+from sottovoce.text.parts import PartedDocuments, PartTask
 
 # Words in a document of ten have about a third of its length each; it tries what shows most.
 SHARES = (0.01, 0.025, 0.05, 0.1)
@@ -37,6 +40,16 @@ def anywhere(
     return attacker
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A part of a site's documents, as its workers read them."""
+
+    held: tuple[Document, ...]
+
+    def documents(self) -> Iterator[Document]:
+        yield from self.held
+
+
 # It may try every share at every centre: by chance alone one of all of them is as good as this
 # in a thousand such tests.
 CHANCE = 1e-3 / (len(SHARES) * len(Centre))
@@ -51,15 +64,20 @@ def test_whoever_has_the_surname_a_site_contributes_the_same(mallory: Mallory) -
     documents = training_side(outcome.parties[VICTIM], mallory.documents[VICTIM])
     place = documents.index(mallory.victim)
 
-    def contributed(named: int) -> tuple[bytes, bytes]:
-        mine = list(documents)
+    def contributed(named: int, *, parted: bool) -> tuple[bytes, bytes]:
+        mine: Any = list(documents)
         mine[place] = Document(mallory.victim.text.removesuffix(f" {NAME}"), mallory.victim.label)
         mine[named] = Document(f"{mine[named].text} {NAME}", mine[named].label)
+        if parted:
+            halves = (Listed(tuple(mine[:50])), Listed(tuple(mine[50:])))
+            mine = PartedDocuments(PartTask(halves))
         moments = local_moments(mallory.study, prepared, mine)
         return moments.upper.tobytes(), moments.products.tobytes()
 
     assert mallory.column >= 0
-    assert len({contributed(named) for named in (place, 0, 1, len(documents) - 1)}) == 1
+    for parted in (False, True):
+        places = (place, 0, 1, len(documents) - 1)
+        assert len({contributed(named, parted=parted) for named in places}) == 1
 
 
 def test_a_column_of_one_document_is_in_no_row(anywhere: Mallory) -> None:

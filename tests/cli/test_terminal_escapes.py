@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from harness.commands import call
+from harness.entropy import SeededEntropy
 from sottovoce import cli
 from sottovoce.cli import event_text, screen
 from sottovoce.cli.escaping_console import EscapingConsole
@@ -21,6 +23,9 @@ from sottovoce.course import news
 from sottovoce.errors import InputError, MalformedError, StoppedError
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.site.shown_card import card_of
+from sottovoce.study import StudyPlan
+from sottovoce.study.roster import draw_roster
+from sottovoce.text.labels import Labels
 from sottovoce.wire.printable import unprintable_in
 
 REPAINT = "Stanmore\x1b[2J\x1b[Hthese words were chosen\x1b[19;20r"
@@ -43,6 +48,19 @@ def test_terminal_escapes_in_a_study_are_refused_by_every_site(key: str, forged:
     with pytest.raises(InputError, match="expected printable characters only") as caught:
         parse_study(described(key, forged))
     assert unprintable_in(caught.value.message) is None
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_a_plan_and_a_roster_hold_no_terminal_escapes(forged: str) -> None:
+    """They come from the coordinator as messages, too, and stand on every card."""
+    roster, _ = draw_roster(("north", "harbour"), entropy=SeededEntropy(1))
+    seat = roster.participants[0]
+    for change in ({"name": forged}, {"organisation": forged}):
+        with pytest.raises(InputError, match="expected printable characters only"):
+            replace(seat, **change)
+    for name, labels in ((forged, ("a", "b")), ("study", ("a", forged))):
+        with pytest.raises(InputError, match="expected printable characters only"):
+            StudyPlan(name, Labels(labels))
 
 
 @pytest.mark.parametrize("key", ["name", "coordinator", "approval", "labels", "stanmore"])

@@ -10,8 +10,10 @@ from aiohttp.http_writer import StreamWriter
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.errors import CopyError, SottovoceError, ViolationError
+from sottovoce.node.coordinator.local_letters import LocalLetterSender
+from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, client
+from sottovoce.transport import CoordinatorLine, Mailbox, client
 from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import SignedRequest, body_digest
@@ -301,6 +303,18 @@ def test_letters_of_others_do_not_hide_an_older_copy_of_the_server(tmp_path):
             assert len(await bob.fetch(0, wait=1.0)) == 4
 
     asyncio.run(asyncio.wait_for(story(), 400))
+
+
+def test_a_coordinator_whose_journal_is_older_than_its_mailbox_sends_nothing(tmp_path):
+    async def story():
+        async with Mailbox(tmp_path / "mail.db") as mailbox:
+            with Journal(tmp_path / "journal.db", key=bytes(32)) as journal:
+                await LocalLetterSender(mailbox, journal).take_up()
+                await mailbox.post(Letter(SESSION, "coordinator", "bob", 0, b"sent since"))
+                with pytest.raises(CopyError):
+                    await LocalLetterSender(mailbox, journal).take_up()
+
+    asyncio.run(story())
 
 
 def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):

@@ -187,6 +187,26 @@ def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypat
     run(tmp_path / "mail.db", story)
 
 
+def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
+    free = [2_550]
+
+    def usage(_):
+        return SimpleNamespace(total=10_000, free=free[0])
+
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+
+    async def story(mailbox):
+        with pytest.raises(Refusal, match="no room for 51 bytes beside 2500 kept free") as refused:
+            await mailbox.post(letter(0, bytes(51)))
+        assert (refused.value.status, refused.value.kind) == (507, "disk-full")
+        with pytest.raises(Refusal, match="beside 2500 kept free"):
+            await mailbox.open_upload(sealed(bytes(51)))
+        free[0] = 5_000
+        await mailbox.post(letter(0, bytes(51)))
+
+    run(tmp_path / "mail.db", story)
+
+
 def test_a_refused_post_takes_nobody_with_it(tmp_path):
     async def story(mailbox):
         return await asyncio.gather(
