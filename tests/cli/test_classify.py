@@ -384,6 +384,9 @@ def test_a_large_file_is_asked_about_in_slices_and_goes_on_after_a_crash(
         return ask(*words, **how)
 
     words = (file, "--out", tmp_path / "out.csv", "--remark-column", "remark")
+    with pytest.raises(InputError, match="cluster: expected local, none or the address"):
+        call(site, *words, "--cluster", "nowhere")
+    assert not asked
     with monkeypatch.context() as patch:
         patch.setattr(command, "_ask", dies)
         with pytest.raises(RuntimeError, match="went away"):

@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import current_thread
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,19 @@ from sottovoce.text.columns import Categorical
 from sottovoce.text.counts import Suppression
 from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
 from sottovoce.text.documents import Document, Fragment, Origin, PackedDocuments, Span
-from sottovoce.text.features import FeatureSpace
+from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.occurrences import PieceMemory
-from sottovoce.text.passes import CountPlan, count, examples, kept_columns, training_examples
+from sottovoce.text.passes import (
+    CountPlan,
+    count,
+    examples,
+    kept_columns,
+    scored_rows,
+    training_examples,
+)
 from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.splits import Side, Split, position
 from sottovoce.text.tokens import Token
@@ -83,6 +91,32 @@ class CommaTokenizer:
 
     def locate(self, text: str) -> list[Token]:
         return [Token(0, len(text), (text,))]
+
+
+def test_rows_to_score_are_the_same_whoever_reads_them(
+    threads: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [*made_up(90), Document("")]
+    whole = FeatureReader(SPACE, KEY).read(documents).integers()
+    monkeypatch.setattr(passes, "ASKED_DOCUMENTS", 7)
+    monkeypatch.setattr(chunks, "HERE_CHUNKS", 2)
+    read = FeatureReader.read
+    readers = set()
+
+    def noted(self: FeatureReader, chunk: Any) -> Any:
+        readers.add(current_thread())
+        return read(self, chunk)
+
+    monkeypatch.setattr(FeatureReader, "read", noted)
+    for workers, here in ((None, True), (threads, False)):
+        readers.clear()
+        with working_with(workers):
+            rows, wordless = scored_rows(documents, SPACE, key=KEY)
+        assert (current_thread() in readers) is here
+        assert (rows != whole).nnz == 0
+        assert np.flatnonzero(wordless).tolist() == [90]
+    rows, wordless = scored_rows([], SPACE, key=KEY)
+    assert (rows.shape, len(wordless)) == ((0, SPACE.width), 0)
 
 
 def test_a_tokenizer_of_one_s_own_can_be_plugged_in() -> None:

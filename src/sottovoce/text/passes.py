@@ -36,6 +36,8 @@ from sottovoce.text.reading import Level, Reading
 
 # Adding a block to moments touches all d² of them, so blocks are larger than chunks.
 BLOCK_ROWS = 8_192
+# Questions come in slices of 16,384 documents, which are enough chunks for workers.
+ASKED_DOCUMENTS = 1_024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,6 +150,18 @@ def training_examples(
     kept = kept_columns(documents, space, fewest=fewest, key=key, memory=memory)
     job = _ReadJob(space, labelling, key, memory, kept)
     return _blocks(in_order(job, _chunks(documents, space.reading.level)))
+
+
+def scored_rows(
+    documents: Iterable[Document], space: FeatureSpace, *, key: DictionaryKey
+) -> tuple[sparse.csr_array, Booleans]:
+    """The rows of documents that are asked about, and which of them have no known word."""
+    chunks = chunked(documents, most=ASKED_DOCUMENTS)
+    parts = list(in_order(_ScoredRowsJob(space, key), chunks))
+    if not parts:
+        parts = [_ScoredRowsJob(space, key).prepare()([])]
+    rows = sparse.vstack([rows for rows, _ in parts], format="csr")
+    return sparse.csr_array(rows), np.concatenate([wordless for _, wordless in parts])
 
 
 @dataclass(frozen=True)
@@ -331,6 +345,31 @@ class _ReadJob:
         rows = reader.read(documents)
         membership = _membership(self.labelling, documents, rows.places)
         return Examples(rows.unit(), self.labelling.labels.targets(membership))
+
+
+@dataclass(frozen=True)
+class _ScoredRowsJob:
+    """The job that reads documents into rows of whole numbers, to be scored."""
+
+    space: FeatureSpace
+    key: DictionaryKey
+
+    @property
+    def name(self) -> tuple[str, str, DictionaryKey]:
+        return "scored", self.space.fingerprint, self.key
+
+    def travelling(self) -> "_ScoredRowsJob | None":
+        """An encoder is open in this process alone, as of `_ReadJob`."""
+        return None if self.space.blocks.encoder is not None else self
+
+    def prepare(self) -> Callable[[Sequence[Document]], tuple[sparse.csr_array, Booleans]]:
+        reader = FeatureReader(self.space, self.key)
+
+        def work(documents: Sequence[Document]) -> tuple[sparse.csr_array, Booleans]:
+            read = reader.read(documents)
+            return read.integers(), np.diff(read.tf.indptr) == 0
+
+        return work
 
 
 @dataclass(frozen=True)

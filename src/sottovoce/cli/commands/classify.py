@@ -95,6 +95,7 @@ def classify(
     ] = False,
     file_flags: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
+    cluster: options.ClusterName = "local",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a file that already exists.")
     ] = False,
@@ -113,7 +114,7 @@ def classify(
 
     Of more than 16,384 documents in a file none is kept in memory: they are asked about in slices
     of so many, each counted by itself, and a command that was stopped asks only what it has no
-    answer to.
+    answer to. Who turns them into rows is chosen with --cluster, as in `join`.
 
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
@@ -179,7 +180,7 @@ def classify(
             source=file,
             asked=(choice, keep),
         )
-        _ask_in_slices(question, writer, out, as_json=as_json)
+        _ask_in_slices(question, writer, out, cluster=cluster, as_json=as_json)
         _tell_lost(source)
         return
     documents += reading
@@ -296,12 +297,16 @@ def _ask(
 
 
 def _ask_in_slices(
-    question: "LargeQuestion", writer: "AnswerWriter", out: Path, *, as_json: bool
+    question: "LargeQuestion", writer: "AnswerWriter", out: Path, *, cluster: str, as_json: bool
 ) -> None:
+    from sottovoce.clusters import open_cluster
+    from sottovoce.text.chunks import working_with
+
     study = question.study
     assert study.description is not None
     ask = partial(_ask, study.membership, as_json=as_json, explain=False)
-    answer = question.ask(ask, told=None if as_json else _told)
+    with open_cluster(cluster) as workers, working_with(workers):
+        answer = question.ask(ask, told=None if as_json else _told)
     written = writer.write_slices(question.answered(), study.description.plan)
     question.forget()
     done = _Labelled(study.id, out, written, answer, own=False, explain=False)

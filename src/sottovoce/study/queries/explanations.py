@@ -25,6 +25,7 @@ from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labels import Classes, Labels
+from sottovoce.text.passes import scored_rows
 from sottovoce.text.reading import Level, Reading
 
 MOST_WORDS = 5
@@ -90,15 +91,15 @@ class DocumentQuestion:
         cls, documents: Sequence[Document], model: PeerModel | QuorumModel, *, explain: bool
     ) -> Self:
         """Read documents; with `explain`, fill the places of the last batch with copies."""
-        reader = FeatureReader(model.space, model.key)
-        read = reader.read(documents)
-        count = int(read.tf.shape[0])
-        wordless = tuple(np.flatnonzero(np.diff(read.tf.indptr) == 0).tolist())
+        rows, marks = scored_rows(documents, model.space, key=model.key)
+        count, wordless = int(rows.shape[0]), tuple(np.flatnonzero(marks).tolist())
         if not explain:
-            return cls(read.integers(), count, wordless, Copies())
+            return cls(rows, count, wordless, Copies())
+        reader = FeatureReader(model.space, model.key)
         room = None if model.released is not None else -count % model.scores.batch
         made = copies(documents, reader, model.space.reading, room=room)
-        rows = reader.read([*documents, *made.documents]).integers()
+        more, _ = scored_rows(made.documents, model.space, key=model.key)
+        rows = sparse.csr_array(sparse.vstack([rows, more], format="csr"))
         return cls(rows, count, wordless, made)
 
     @classmethod
