@@ -1,5 +1,7 @@
 """The demo tells a true story, and leaves no secret where it does not belong."""
 
+import asyncio
+import csv
 import json
 import os
 import re
@@ -13,20 +15,49 @@ from pathlib import Path
 
 import pytest
 
+from harness.browser import browser, chromium
 from harness.searching import first_held
+from report.test_report import PARTS
+from sottovoce.config.study_file import parse_study
 from sottovoce.demo import hospitals
-from sottovoce.demo.hospitals import SITES, Demo, Result
+from sottovoce.demo.hospitals import ASKER, SITES, Demo, Result
 from sottovoce.demo.processes import commands
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError
+from sottovoce.estimators.plain_text import on_side
 from sottovoce.keyfiles.models import read_model
 from sottovoce.ledger import LedgerSeat, verify
 from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.report_facts import site_evaluations
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys, key_path
 from sottovoce.study.roster import member_of
 from sottovoce.text.documents import Document
+from sottovoce.text.splits import Side
+
+DEMO_PARTS = (
+    "northfield, alone",
+    "all three, sealed",
+    "all text in one place",
+    "precision",
+    "recall",
+    "F1",
+    "Confusion, all three",
+    "ROC, all three",
+    "Reliability, all three",
+    "Learning curve over sites",
+    "Seconds by stage",
+    "evaluation on the notes held out",
+    "Bytes by stage",
+    "Who sent how much to whom",
+    "member-stanmore",
+    "Code of the plan",
+    "make demo",
+    "Intended use",
+    "Legal basis",
+)
+"""What people look for in the demo's report, below its titles."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +99,34 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
     assert all(view.messages for view in result.seen)
     assert "sealed: training" in played.said
     assert re.search(r"Bytes by stage\. [^<]*training [\d.]+ MB", result.report)
+
+
+def test_labels_of_a_file_are_those_of_the_evaluation(played: Played) -> None:
+    """One hospital had its held-out notes labelled, and knows their own classes."""
+    with (played.folder / ASKER / "labelled.csv").open(encoding="utf-8", newline="") as file:
+        found = [row["label"] for row in csv.DictReader(file)]
+    site = open_site(played.folder / ASKER / "home", entropy=SystemEntropy())
+    own = site_evaluations(site.study())[-1].own
+    assert own is not None
+    plan = parse_study((played.folder / "study.toml").read_text(encoding="utf-8")).plan
+    held_out = on_side(plan, notes_of(played, ASKER), Side.VALIDATION)
+    right = sum(note.label == label for note, label in zip(held_out, found, strict=True))
+    assert (own.counts.sum(), own.counts.trace()) == (len(held_out), right)
+
+
+@pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine: make browser")
+def test_the_report_has_every_part_in_a_browser(played: Played, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(played.result.report, encoding="utf-8")
+
+    async def shown() -> str:
+        async with browser(tmp_path / "profile") as chrome:
+            tab = await chrome.tab()
+            await tab.goto(page.as_uri())
+            return await tab.text()
+
+    text = asyncio.run(asyncio.wait_for(shown(), 300))
+    assert [part for part in (*PARTS, *DEMO_PARTS) if part not in text] == []
 
 
 def test_nobody_is_there_who_could_learn_something_by_pooling_with_one_hospital(
@@ -116,7 +175,8 @@ def test_no_label_lies_outside_but_in_the_studys_own_text(played: Played) -> Non
     telling = [name for name in names if len(name) >= 6]
     assert len(telling) >= 6
     for path, data in played.outside():
-        if path.name != "study.toml":
+        # The joint table names the classes as the study's text does, and no note.
+        if path.name != "study.toml" and path.parent.name != "evaluations":
             assert not any(name in data for name in telling), path
 
 
@@ -268,6 +328,6 @@ def test_notes_are_prepared_in_each_sites_own_folder(tmp_path: Path) -> None:
     demo, notes = Demo.prepared(tmp_path, documents=300, features=64)
     assert len(notes) == 300
     assert len(demo.test) == sum(len(demo.held_out(site)) for site in SITES)
-    for site in SITES:
-        header = (tmp_path / site / "new.csv").read_text(encoding="utf-8").splitlines()[0]
-        assert header == "text"
+    assert all((tmp_path / site / "notes.csv").exists() for site in SITES)
+    header = (tmp_path / ASKER / "new.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert header == "text"

@@ -99,22 +99,32 @@ QUESTIONS = (
     "**How you check it.** `sottovoce ledger show`",
     "**What this is not.** It is not audited.",
 )
+TITLES = tuple(question.split("**")[1].rstrip(".") for question in QUESTIONS)
 
 
 @cache
-def page_in(arrangement: str) -> tuple[str, ...]:
+def pages_in(arrangement: str) -> dict[str, tuple[str, ...]]:
     study = parse_study(ARRANGEMENTS[arrangement]).rehearsed()
-    return tuple(StudyCard(study, organisation="Northfield Hospital").first_page().splitlines())
+    organisations = {participant.organisation for participant in study.roster.participants}
+    return {
+        organisation: tuple(StudyCard(study, organisation=organisation).first_page().splitlines())
+        for organisation in organisations
+    }
+
+
+def page_in(arrangement: str) -> tuple[str, ...]:
+    return pages_in(arrangement)["Northfield Hospital"]
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_every_arrangement_answers_the_officer_on_one_page(arrangement: str) -> None:
-    lines = page_in(arrangement)
-    assert len(lines) <= LONGEST
-    assert max(map(len, lines)) <= WIDTH
-    said = " ".join(" ".join(lines).split())
+    for organisation, lines in pages_in(arrangement).items():
+        assert_fits("\n".join(lines))
+        said = " ".join(" ".join(lines).split())
+        assert all(f"**{title}.**" in said for title in TITLES), organisation
+        assert FOREIGN & set(re.findall(r"\w+", said.lower())) == set(), organisation
+    said = " ".join(" ".join(page_in(arrangement)).split())
     assert [question for question in QUESTIONS if question not in said] == []
-    assert FOREIGN & set(re.findall(r"\w+", said.lower())) == set()
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
@@ -131,7 +141,7 @@ def test_only_a_study_of_text_speaks_of_words_and_documents(arrangement: str) ->
     ("arrangement", "said"),
     [
         ("features, full", "The organisations that answer learn whom you ask about."),
-        ("rado descent", "Who computes also learns, before each step, whether numbers stay in"),
+        ("rado descent", "Whoever computes also learns, before each step, whether numbers stay"),
         ("lone owner", "How many rows and columns there are, rounded up; of what is in them"),
         ("released", "as long as it likes, nobody can call it back"),
     ],

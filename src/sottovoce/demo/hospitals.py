@@ -1,11 +1,10 @@
 """Three made-up hospitals learn: each alone, together over TLS, and with all text in one place.
 
 Coordinator and hospitals are processes of their own, each with a folder of its own, and run the
-commands that people type: `study create`, `serve`, `join`, `classify`. The hospitals compute by
-themselves: each also has a seat as member, and the coordinator holds nothing.
+commands that people type: `study create`, `serve`, `join`, `evaluate`, `classify`. The hospitals
+compute by themselves: each also has a seat as member, and the coordinator holds nothing.
 """
 
-import csv
 import json
 import signal
 import tempfile
@@ -24,17 +23,21 @@ from sottovoce.datasets import ClinicalNotes, clinical_notes
 from sottovoce.demo.processes import Command, Commands, commands
 from sottovoce.demo.report import demo_report
 from sottovoce.entropy import SystemEntropy
-from sottovoce.estimators.plain_text import PlainText, accuracy, on_side
+from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.ledger import LineKind, read_ledger
+from sottovoce.node.report_facts import site_evaluations
+from sottovoce.node.site.site_folder import open_site
 from sottovoce.rados import Part, RandomSignatures
 from sottovoce.sources.writing import TableLayout, write_documents
 from sottovoce.study import StudyPlan
+from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.roster import Role, peer_of
 from sottovoce.text.documents import Document
-from sottovoce.text.labels import Classes
 from sottovoce.text.splits import Side
 
 SITES = ("northfield", "harbour", "stanmore")
+ASKER = "harbour"
+"""The hospital that has new notes labelled."""
 EXPOSED = 100
 WAIT_SECONDS = 600.0
 # In short; docs/messages.md says it message by message.
@@ -109,9 +112,9 @@ class Demo:
         for site, part in parts.items():
             (folder / site).mkdir(mode=0o700)
             write_documents(part, folder / site / "notes.csv")
-            unseen = [Document(document.text) for document in demo.held_out(site)]
-            write_documents(unseen, folder / site / "new.csv", layout=TableLayout(label=None))
             (folder / site / "home").mkdir(mode=0o700)
+        unseen = [Document(document.text) for document in demo.held_out(ASKER)]
+        write_documents(unseen, folder / ASKER / "new.csv", layout=TableLayout(label=None))
         return demo, notes
 
     @property
@@ -133,6 +136,29 @@ class Demo:
         return self.folder / site / "home"
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """What the evaluation of the sealed model gave.
+
+    `accuracy` is exact: every hospital knows its own table, and here they lie side by side.
+    `shown` is what each hospital sees of all tables together, without small cells.
+    """
+
+    accuracy: float
+    shown: Evaluation
+
+    @classmethod
+    def by(cls, demo: Demo) -> "Evaluated":
+        """As the hospitals keep it."""
+        sites = (open_site(demo.home(site), entropy=SystemEntropy()) for site in SITES)
+        kept = [site_evaluations(site.study())[-1] for site in sites]
+        own = sum(evaluation.own.counts for evaluation in kept if evaluation.own is not None)
+        shown = kept[0].joint
+        assert isinstance(own, np.ndarray)
+        assert shown is not None, "the commands ended well, so the joint table was opened"
+        return cls(float(np.trace(own) / own.sum()), shown)
+
+
 def run(
     *,
     documents: int = 1500,
@@ -146,7 +172,6 @@ def run(
         demo, notes = Demo.prepared(place, documents=documents, features=features)
         with commands(place) as running:
             seconds = _study(demo, running, announce)
-        predicted = [classes for site in SITES for classes in _labels(demo, site)]
         announce("learning in plaintext, alone and pooled")
         plan, test, parts = demo.plan, demo.test, demo.parts
         growth = {
@@ -156,14 +181,14 @@ def run(
         pooled = growth[len(parts)]
         alone = {site: PlainText.learn(plan, [part]).accuracy(test) for site, part in parts.items()}
         seen = tuple(_seen(demo))
-        joint = accuracy(plan, test, predicted)
+        joint = Evaluated.by(demo)
         named = {f"{site}, alone": share for site, share in alone.items()}
+        sealed = {"all three, sealed": joint.accuracy, "all text in one place": pooled}
         page = demo_report(
             demo.described,
             place,
-            test=test,
-            predicted=predicted,
-            compared=named | {"all three, sealed": joint, "all text in one place": pooled},
+            joint=joint.shown,
+            compared=named | sealed,
             growth=growth,
             seconds=seconds,
         )
@@ -173,7 +198,7 @@ def run(
         features=plan.features,
         engine=str(demo.described.rehearsed().engine),
         local=alone,
-        joint=joint,
+        joint=joint.accuracy,
         pooled=pooled,
         seconds=seconds,
         seen=seen,
@@ -232,18 +257,29 @@ def _study(demo: Demo, running: Commands, announce: Announce) -> dict[str, float
     server.wait_for("stage-began", seconds=WAIT_SECONDS)
     seconds = {"processes, invitations, enrolment": time.monotonic() - began}
     seconds |= _training(server, hospitals, announce)
-    announce("asking for labels")
+    return seconds | _use(demo, running, announce)
+
+
+def _use(demo: Demo, running: Commands, announce: Announce) -> dict[str, float]:
+    """What a trained model is for: figures that all may see, and labels that one asks for."""
+    announce("evaluating together")
     began = time.monotonic()
-    asking = [
-        running.start(
-            f"{site}-asks", "classify", demo.folder / site / "new.csv", "--home", demo.home(site),
-            "--out", demo.folder / site / "labelled.csv", "--json",
-        )
+    evaluating = [
+        running.start(f"{site}-evaluates", "evaluate", "--home", demo.home(site), "--json")
         for site in SITES
-    ]  # fmt: skip
-    for command in asking:
+    ]
+    for command in evaluating:
         command.result(seconds=WAIT_SECONDS)
-    return seconds | {"labels of the notes held out": time.monotonic() - began}
+    evaluated = time.monotonic()
+    announce(f"{ASKER} asks for labels")
+    running.start(
+        f"{ASKER}-asks", "classify", demo.folder / ASKER / "new.csv", "--home", demo.home(ASKER),
+        "--out", demo.folder / ASKER / "labelled.csv", "--json",
+    ).result(seconds=WAIT_SECONDS)  # fmt: skip
+    return {
+        "evaluation on the notes held out": evaluated - began,
+        f"labels of new notes at {ASKER}": time.monotonic() - evaluated,
+    }
 
 
 def _training(
@@ -260,12 +296,6 @@ def _training(
     for site, command in hospitals.items():
         command.wait_for("study-finished", seat=site, seconds=WAIT_SECONDS)
     return seconds
-
-
-def _labels(demo: Demo, site: str) -> list[Classes]:
-    """The labels that a hospital's people find in their file."""
-    with (demo.folder / site / "labelled.csv").open(encoding="utf-8", newline="") as file:
-        return [(row["label"],) for row in csv.DictReader(file)]
 
 
 def _seen(demo: Demo) -> Iterator[SeenByParty]:

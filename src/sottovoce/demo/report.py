@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from sottovoce import __version__
@@ -12,32 +12,25 @@ from sottovoce.node.site.shown_card import card_of
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
 from sottovoce.report.report import report
-from sottovoce.study.queries.figures import Evaluation, confusion
-from sottovoce.text.documents import Document
-from sottovoce.text.labels import Classes
+from sottovoce.study.queries.figures import Evaluation
 
 
 def demo_report(
     described: StudyDescription,
     folder: Path,
     *,
-    test: Sequence[Document],
-    predicted: Sequence[Classes],
+    joint: Evaluation,
     compared: Mapping[str, float],
     growth: Mapping[int, float],
     seconds: Mapping[str, float],
 ) -> str:
     """One page; everything in it lay side by side on this machine, as it never does elsewhere."""
-    labels = described.plan.labels
-    true = [labels.classes(document) for document in test]
-    peers = tuple(invited.name for invited in described.organisations if "peer" in invited.roles)
-    joint = Evaluation.of(labels, confusion(labels, true, predicted), peers, fewest=0)
     return report(
         ReportFacts(
             card_of(described),
             "the demo",
             __version__,
-            evaluations={"all three, sealed": joint},
+            evaluations={"all three, without small cells": joint},
             compared=compared,
             growth=growth,
             stages=(

@@ -86,7 +86,7 @@ def _more_than_may_pool(study: Study) -> Holders:
 ENGINES: Mapping[Engine, EngineFacts] = {
     Engine.QUORUM: EngineFacts(
         "Every number is split into parts, one for each organisation that computes; too few "
-        "parts together are random, also for who runs the study.",
+        "parts together are random, also for whoever runs the study.",
         _more_than_may_pool,
     ),
     Engine.SHARES: EngineFacts(
@@ -95,8 +95,8 @@ ENGINES: Mapping[Engine, EngineFacts] = {
         _two_of_three,
     ),
     Engine.PAILLIER: EngineFacts(
-        "They are encrypted: who computes with them cannot read them, and who has the key "
-        "never gets them without random numbers added.",
+        "They are encrypted: whoever computes with them cannot read them, and whoever has the "
+        "key never gets them without random numbers added.",
         _key_and_numbers,
     ),
 }
@@ -155,7 +155,9 @@ def keeping(study: Study) -> tuple[KeptFact, ...]:
     if study.engine is Engine.QUORUM and plan.release.opens is not Opens.WEIGHTS:
         needed = study.quorum.needed
         until = f"until the study is closed (answers need {needed} of them)"
-        rows.append(KeptFact("a part of the model that alone is random", "who computes", until))
+        rows.append(
+            KeptFact("a part of the model that alone is random", "those who compute", until)
+        )
     elif plan.release.opens is Opens.WEIGHTS:
         rows.append(
             KeptFact("the model", "every peer", "as long as it likes, nobody can call it back")

@@ -166,12 +166,12 @@ def _learned(study: Study) -> Iterator[str]:
     said += ", and how often chosen words occur, rounded." if is_corrected(plan) else "."
     if plan.dictionary is DictionaryKind.JOINT:
         said += (
-            f" The coordinator also learns in how many each word stands that {plan.min_documents} "
-            "or more of a peer's documents have, but not the word. A peer can test whether "
-            "a word was chosen."
+            f" Of each word that {plan.min_documents} or more of a peer's documents have, the "
+            "coordinator also learns in how many it stands, not which it is. A peer can test "
+            "whether a word was chosen."
         )
     if plan.descends:
-        said += " Who computes also learns, before each step, whether numbers stay in range."
+        said += " Whoever computes also learns, before each step, whether numbers stay in range."
     yield from _titled("What others learn from the training", worded(study, said))
     yield ""
 
@@ -246,8 +246,8 @@ def _checked() -> Iterator[str]:
     yield from _titled(
         "How you check it",
         "`sottovoce ledger show` lists each message that left, `ledger verify` finds changed "
-        "lines. Your consent signs a fingerprint of plan and people; the ledger names it. "
-        "Compare its words over the phone.",
+        "lines. Your consent signs a code for plan and people, the fingerprint; the ledger names "
+        "it. Compare its words over the phone.",
     )
     yield ""
 
@@ -255,7 +255,7 @@ def _checked() -> Iterator[str]:
 def _limits() -> Iterator[str]:
     yield from _titled(
         "What this is not",
-        "It is not audited. It does not stop who breaks the rules on purpose. It "
+        "It is not audited. It does not stop anybody who breaks the rules on purpose. It "
         "replaces no approval, legal ground or permission.",
     )
 
