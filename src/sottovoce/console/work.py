@@ -41,7 +41,7 @@ class Activity:
 
     task: asyncio.Task[Any] | None = None
     asking: asyncio.Task[Any] | None = None
-    what: str = ""
+    question: str = ""
     error: str = ""
     said: list[str] = field(default_factory=list)
     moves: dict[tuple[str, str], StageProgress] = field(default_factory=dict)
@@ -59,6 +59,11 @@ class Activity:
     def asks(self) -> bool:
         """Whether an evaluation or a query is running."""
         return self.asking is not None and not self.asking.done()
+
+    @property
+    def what(self) -> str:
+        """What it does now: a question ends before the part in the study does."""
+        return self.question if self.asks else "taking part"
 
 
 @dataclass
@@ -140,10 +145,10 @@ class ConsoleWork:
         )
         if activity.joins:
             raise InputError(f"study {study.id}: this console already takes part in it")
-        activity.what, activity.error = "taking part", ""
+        activity.error = ""
         activity.expected = stage_bytes(described.rehearsed())
         following = join(study.membership, source, options=options)
-        activity.task = asyncio.create_task(self._run(activity, following))
+        activity.task = asyncio.create_task(self._run(activity, following, "taking part"))
 
     def begin_evaluation(self, study: JoinedStudy) -> None:
         """Evaluate with the others; figures are kept as they come."""
@@ -172,13 +177,13 @@ class ConsoleWork:
         if activity.asks:
             program.close()
             raise InputError(f"study {study}: it is busy: {activity.what}")
-        activity.what, activity.error = what, ""
-        activity.asking = asyncio.create_task(self._run(activity, program))
+        activity.question, activity.error = what, ""
+        activity.asking = asyncio.create_task(self._run(activity, program, what))
 
-    async def _run(self, activity: Activity, program: Coroutine[Any, Any, Any]) -> None:
+    async def _run(self, activity: Activity, program: Coroutine[Any, Any, Any], what: str) -> None:
         try:
             await program
-            activity.said.append(f"{activity.what}: done")
+            activity.said.append(f"{what}: done")
         except SottovoceError as error:
             activity.error = str(error)
         finally:
