@@ -4,6 +4,7 @@ import io
 import os
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sottovoce.cli.watching import Watch
 from sottovoce.node.events import Enrolled
 from sottovoce.node.memberships import StudyStatus
 from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.queries.roc import Roc
 from sottovoce.text.labels import Labels
 
 WAITS = (
@@ -160,13 +162,19 @@ def test_lines_of_a_server_name_the_study(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_evaluation_of_many_classes_fits_in_eighty_columns(count: int) -> None:
     names = tuple(f"disease of the organ number {place}" for place in range(count))
     counts = np.diag(np.full(count, 40)) + np.eye(count, k=1, dtype=np.int64) * 1234
+    counts[-1, 0] = 2
     evaluation = Evaluation.of(Labels(names), counts, ("north", "harbour", "valley"), fewest=3)
+    curve = Roc((0.0,), (0.0, 0.5, 1.0), (0.0, 1.0, 1.0))
+    evaluation = replace(evaluation, roc=dict.fromkeys(names[1:], curve))
     file = io.StringIO()
     show_evaluation("all sites", evaluation, Console(file=file, width=80))
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(re.sub("[│┃]", " ", line) for line in lines).split())
     assert "accuracy" in text
+    assert "0.75" in text, "the area under the curve"
+    assert "under 3" in text
+    assert ("mistakes under 3 are hidden" in text) == (count > 3)
     # A name may go over two lines of its cell; no word of it is broken, and no two look alike.
     words = set(text.split())
     assert {"disease", "organ", "number", *map(str, range(count))} <= words

@@ -20,6 +20,10 @@ def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") ->
     exclusive = evaluation.counts.ndim == 2
     if exclusive and len(names) > _MOST_COLUMNS:
         _show_long(evaluation, console)
+        if evaluation.left_out.any():
+            console.print(
+                f"mistakes under {evaluation.fewest} are hidden, and count as half of that"
+            )
         return
     predicted = [Column(f"as {name}", justify="right") for name in names] if exclusive else []
     titles = ("F1", "AUC") if evaluation.roc else ("F1",)
@@ -38,7 +42,8 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
 
     from sottovoce.pictures.quality import by_class
 
-    numbers = (Column(name, justify="right") for name in ("rows", "prec.", "recall", "F1"))
+    titles = ("rows", "prec.", "recall", "F1", *(("AUC",) if evaluation.roc else ()))
+    numbers = (Column(name, justify="right") for name in titles)
     table = Table("label", *numbers, "mostly mistaken for")
     for row, figures in enumerate(by_class(evaluation)):
         mistaken = [
@@ -49,9 +54,10 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
             if column != row and count > 0
         ]
         most_often = ", ".join(f"{name} ({count:,})" for count, name in sorted(mistaken)[-1:])
-        cells = (figures.precision, figures.recall, figures.f1)
-        # Of a class without rows nothing was measured.
-        shown = (f"{value:.2f}" if figures.rows else "–" for value in cells)
+        area = evaluation.roc[figures.name].auc if figures.name in evaluation.roc else None
+        cells = (figures.precision, figures.recall, figures.f1, area)[: len(titles) - 1]
+        # Of a class without rows nothing was measured, and not every ROC may be shown.
+        shown = ("–" if value is None or not figures.rows else f"{value:.2f}" for value in cells)
         table.add_row(figures.name, f"{figures.rows:,}", *shown, most_often)
     console.print(table)
 
