@@ -12,11 +12,12 @@ from rich.console import Console
 
 from sottovoce.cli import consent, screen
 from sottovoce.cli.commands import serve
+from sottovoce.cli.commands.status import _show_run, _show_seats
 from sottovoce.cli.evaluation_table import show_evaluation
 from sottovoce.cli.screen import folded
 from sottovoce.cli.watching import Watch
 from sottovoce.node.events import Enrolled
-from sottovoce.node.memberships import StudyStatus
+from sottovoce.node.memberships import SeatStatus, StudyStatus
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.roc import Roc
 from sottovoce.text.labels import Labels
@@ -156,6 +157,18 @@ def test_lines_of_a_server_name_the_study(monkeypatch: pytest.MonkeyPatch) -> No
     console = Console(file=shown, width=80)
     Watch(console=console, study_name=named).on_event(Enrolled("s-1", "north"))
     assert shown.getvalue().endswith("Z spam: north: enrolled\n")
+
+
+@pytest.mark.parametrize(("phase", "goes_on"), [("finished", True), ("closed", False)])
+def test_status_offers_no_words_and_no_budget_of_a_study_that_is_over(
+    phase: str, capsys: pytest.CaptureFixture[str], *, goes_on: bool
+) -> None:
+    words = ("scotland", "revival", "flagpole", "insincere")
+    _show_run(StudyStatus("s-1", "spam", phase, 0, (), (), "", (), words=words))
+    _show_seats([SeatStatus("s-1", "north", phase, 0, 12, labels_left=500)], {"s-1": "spam"})
+    shown = capsys.readouterr().out
+    assert ("scotland revival" in shown) is goes_on
+    assert ("500 labels left" in shown) is goes_on
 
 
 @pytest.mark.parametrize("count", [3, 8, 20])

@@ -60,6 +60,7 @@ def status(
 
 def _show_run(study: "StudyStatus") -> None:
     from sottovoce.cli.screen import moment
+    from sottovoce.course.phases import OVER
     from sottovoce.node.phone_words import in_lines
 
     attempt = f", attempt {study.attempt}" if study.attempt > 1 else ""
@@ -67,7 +68,7 @@ def _show_run(study: "StudyStatus") -> None:
     screen.say(f"{study.study} ({study.name}): {study.phase}{attempt}{reason}")
     if study.waits_for:
         screen.say(f"  {_waits(study)}")
-    if study.words:
+    if study.words and study.phase not in OVER:
         screen.say("  words that the sites compare by phone:")
         for line in in_lines(study.words):
             screen.say(f"    {line}")
@@ -89,7 +90,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
     from itertools import groupby
 
     from sottovoce.cli.exit_states import why_stopped
-    from sottovoce.course.phases import Phase
+    from sottovoce.course.phases import OVER, Phase
     from sottovoce.node.site.seat_status import is_running
 
     for study, grouped in groupby(seats, key=lambda seat: seat.study):
@@ -113,7 +114,7 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
                 screen.say(f"{seat.seat} {_waits(seat)}")
             elif seat.phase == Phase.ENROLMENT:
                 screen.say(f"{seat.seat} waits until everybody has joined")
-            if seat.labels_left is not None:
+            if seat.labels_left is not None and seat.phase not in OVER:
                 screen.say(f"{seat.seat}: {seat.labels_left:,} labels left of this study's budget")
 
 
