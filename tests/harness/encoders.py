@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,15 @@ class SmallEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
         self.texts += len(texts)
-        rows = [sum(map(self._vector, text.split()), np.zeros(self.name.columns)) for text in texts]
-        return unit_rows(np.array(rows).reshape(len(texts), self.name.columns))
+        columns = self.name.columns
+        rows = [
+            sum((_vector(word.lower(), columns) for word in text.split()), np.zeros(columns))
+            for text in texts
+        ]
+        return unit_rows(np.array(rows).reshape(len(texts), columns))
 
-    def _vector(self, word: str) -> NDArray[np.float64]:
-        seed = int.from_bytes(hashlib.sha256(word.lower().encode()).digest()[:4])
-        return np.random.default_rng(seed).normal(size=self.name.columns)
+
+@cache
+def _vector(word: str, columns: int) -> NDArray[np.float64]:
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4])
+    return np.random.default_rng(seed).normal(size=columns)

@@ -43,7 +43,7 @@ from sottovoce.protocols.quorum.dealing import QuorumMember, renewed
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
 from sottovoce.protocols.quorum.products import multiplied, reduction
-from sottovoce.protocols.quorum.rows import ROWS_SENT, RowShape, RowSharing, take_rows
+from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
 from sottovoce.protocols.quorum.sums import COUNT_BASE
 from sottovoce.protocols.shares.material import Context
 
@@ -124,11 +124,10 @@ class QuorumTally:
             left = [part for each in left for part in each.halves if part.is_open]
         return levels
 
-    def pieces(self, peer: str) -> Iterator[int]:
-        """The number of a peer's scores whose places are searched for at a time."""
-        for block in slices(self.rows[peer], ROWS_SENT):
-            scores = (block.stop - block.start) * self.classes
-            yield from (part.stop - part.start for part in slices(scores, _SEARCHED))
+    @property
+    def pieces(self) -> Iterator[slice]:
+        """The rows, of all peers one after the other, whose places are searched for at a time."""
+        return slices(sum(self.rows.values()), max(1, _SEARCHED // self.classes))
 
     def openings(self, count: int) -> Iterator[Opening]:
         """Everything that is opened to find the places of so many scores, in order."""
@@ -188,14 +187,23 @@ def count_above(
     def scored(rows: Planes, marks: Planes) -> tuple[Planes, Planes, Planes]:
         return FAST.matvec(rows, model), rows[:, :, -1], marks[: COUNT_BASE.count]
 
-    totals = np.zeros((COUNT_BASE.count, *plan.counts), np.uint32)
+    # The rows of all peers are searched together: every search takes as many trips as another.
+    blocks = []
     for peer in plan.rows:
         sharing = plan.sharing(peer, context)
-        blocks = yield from take_rows(sharing, scored, owner=peer, name=member.name)
-        for block, (scores, norms, marks) in enumerate(blocks):
-            purpose = f"tally/{peer}/{block}"
-            places = yield from _places(member, plan, (scores, norms, marks), purpose=purpose)
-            totals = COUNT_BASE.add(totals, _counted(plan, marks, places))
+        blocks += yield from take_rows(sharing, scored, owner=peer, name=member.name)
+    scores, norms, marks = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+    totals = np.zeros((COUNT_BASE.count, *plan.counts), np.uint32)
+    for part in plan.pieces:
+        here = f"tally/{part.start}"
+        places = yield from _places(member, plan, scores[:, part], norms[:, part], purpose=here)
+        # A place that is no bit would show the mark of a single row in the totals, and a mark that
+        # is none its place: so nothing is counted before all of them are checked.
+        sides = marks[:, part].reshape(*places.shape[:3], SIDES)
+        bits = np.concatenate([places, sides], axis=3)
+        bits = bits.reshape(COUNT_BASE.count, -1, bits.shape[3])
+        yield from check_bits(member, bits, purpose=f"{here}/counted")
+        totals = COUNT_BASE.add(totals, _counted(plan, marks[:, part], places))
     return totals
 
 
@@ -211,13 +219,12 @@ def open_comparisons(
 ) -> Party[None]:
     """The opener's part of the counting: it sees what is masked, and tells who waits."""
     done = 0
-    for peer in plan.rows:
-        for count in plan.pieces(peer):
-            for opening in plan.openings(count):
-                refuse_others(opening, (yield from opener.open(opening)))
-                done += 1
-                if progress is not None and done % _TOLD_AFTER == 0:
-                    yield from progress()
+    for part in plan.pieces:
+        for opening in plan.openings((part.stop - part.start) * plan.classes):
+            refuse_others(opening, (yield from opener.open(opening)))
+            done += 1
+            if progress is not None and done % _TOLD_AFTER == 0:
+                yield from progress()
 
 
 def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
@@ -227,37 +234,12 @@ def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
 
 
 def _places(
-    member: QuorumMember,
-    plan: QuorumTally,
-    block: tuple[Planes, Planes, Planes],
-    *,
-    purpose: str,
-) -> Party[Planes]:
-    """Shares, in the fields of counts, of every score's place: rows × classes × places.
-
-    A place that is no bit would show the mark of a single row in the totals, and a mark that is
-    none its place: so nothing is counted before all of them are checked.
-    """
-    scores, norms, marks = block
-    base, shape = plan.comparison.base, scores.shape[1:]
-    flat = scores.reshape(base.count, -1)
-    each = np.repeat(norms, plan.classes, axis=1)
-    sides = marks.reshape(COUNT_BASE.count, -1, SIDES)
-    places = np.empty((COUNT_BASE.count, flat.shape[1], len(plan.factors) + 1), np.uint32)
-    for part in slices(flat.shape[1], _SEARCHED):
-        here = f"{purpose}/{part.start}"
-        places[:, part] = yield from _searched(
-            member, plan, flat[:, part], each[:, part], purpose=here
-        )
-        counted = np.concatenate([places[:, part], sides[:, part]], axis=2)
-        yield from check_bits(member, counted, purpose=f"{here}/counted")
-    return places.reshape(COUNT_BASE.count, *shape, -1)
-
-
-def _searched(
     member: QuorumMember, plan: QuorumTally, scores: Planes, norms: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """The places of some scores, found by halves."""
+    """Shares, in the fields of counts, of every score's place: rows × classes × places."""
+    shape = scores.shape[1:]
+    scores = scores.reshape(len(scores), -1)
+    norms = np.repeat(norms, plan.classes, axis=1)
     base, levels = plan.comparison.base, plan.searches
     # Of every range: whether the score is in it, and that times the norm.
     inside = {levels[0][0]: np.ones((COUNT_BASE.count, scores.shape[1]), np.uint32)}
@@ -279,7 +261,7 @@ def _searched(
             above = yield from multiplied(member, wide, was, purpose=f"{here}/norm")
             _halve(base, norm, ranges, was, above)
     places = [inside[Range(place, place)] for place in range(len(plan.factors) + 1)]
-    return np.stack(places, axis=2)
+    return np.stack(places, axis=2).reshape(COUNT_BASE.count, *shape, -1)
 
 
 def _halve(
