@@ -268,7 +268,8 @@ def reading(plan: QuorumTally, lie: Callable[[int, Planes], Planes]) -> Any:
     """An opener that tells the members what it likes, refuses nothing, and reads the totals."""
 
     def program(party: Opener) -> Party[np.ndarray]:
-        pieces = (plan.openings(size) for peer in plan.rows for size in plan.pieces(peer))
+        sizes = ((part.stop - part.start) * plan.classes for part in plan.pieces)
+        pieces = (plan.openings(size) for size in sizes)
         for place, opening in enumerate(each for piece in pieces for each in piece):
             value = yield from party.take(replace(opening, limit=None))
             if opening.told:
@@ -282,7 +283,7 @@ def reading(plan: QuorumTally, lie: Callable[[int, Planes], Planes]) -> Any:
 
 def weighs_rows(mine: Count) -> Callable[[int, Planes], Planes]:
     """Every score of the first peer seems to lie in a part of the search with its own weight."""
-    openings = list(mine.plan.openings(mine.rows["a"].size // 4 * mine.plan.classes))
+    openings = list(mine.plan.openings(sum(mine.plan.rows.values()) * mine.plan.classes))
     inside = [opening.base == COUNT_BASE and len(opening.shape) == 2 for opening in openings]
     first = inside.index(True)
 
@@ -290,7 +291,7 @@ def weighs_rows(mine: Count) -> Callable[[int, Planes], Planes]:
         if place != first:
             return value
         added = np.zeros(value.shape[1:], np.int64)
-        added[:, 1] = np.resize(WEIGHTS, len(added))
+        added[: len(WEIGHTS), 1] = WEIGHTS
         return COUNT_BASE.add(value, COUNT_BASE.of(added))
 
     return lie
