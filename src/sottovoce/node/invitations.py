@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 
 from sottovoce.errors import InputError, MalformedError
 from sottovoce.protocols.identities import digest
-from sottovoce.wire import Codec, Value
 from sottovoce.wire.printable import fault_in, is_path_name
 
 PREFIX = "sottovoce-1-"
@@ -27,19 +26,6 @@ _CHECKSUM_BYTES = 6
 _LONGEST = 4096
 _SHOWN = 40
 _AGAIN = "copy the whole line that the coordinator sent, or ask for a new one"
-
-
-class _Written(Value, frozen=True):
-    """An invitation's content, in one encoding."""
-
-    address: str
-    fingerprint: bytes
-    study: str
-    title: str
-    short_name: str
-    seats: tuple[str, ...]
-    token: bytes
-    expires: int
 
 
 @dataclass(frozen=True)
@@ -83,7 +69,9 @@ class Invitation:
     @property
     def line(self) -> str:
         """The line that is sent to the organisation."""
-        written = _Written(
+        from sottovoce.node.invitation_content import InvitationContent
+
+        content = InvitationContent(
             self.address,
             self.fingerprint,
             self.study,
@@ -93,7 +81,7 @@ class Invitation:
             self.token,
             int(self.expires.timestamp()),
         )
-        body = Codec().encode(written)
+        body = content.body
         framed = len(body).to_bytes(_LENGTH_BYTES) + body + _checksum(body)
         return PREFIX + b32encode(framed).decode().rstrip("=").lower()
 
@@ -117,8 +105,10 @@ class Invitation:
 
     @classmethod
     def _of(cls, body: bytes) -> "Invitation":
+        from sottovoce.node.invitation_content import InvitationContent
+
         try:
-            read = Codec().decode(body, _Written)
+            read = InvitationContent.read(body)
             expires = datetime.fromtimestamp(read.expires, UTC)
         except (MalformedError, OverflowError, OSError, ValueError):
             raise InputError(
