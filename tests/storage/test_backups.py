@@ -26,6 +26,7 @@ def home(tmp_path: Path) -> Path:
     open_sealed(place, entropy=SystemEntropy())
     (place / SEAT).mkdir(parents=True, mode=0o700)
     (place / SEAT / "ledger.jsonl").write_text("{}\n", encoding="utf-8")
+    (place / "studies" / "s-1" / "orders").mkdir(mode=0o700)
     (place / SEAT / ".draft.part").write_text("half", encoding="utf-8")
     with Journal(place / SEAT / "journal.db", key=AT_REST) as journal:
         journal.forget(notes={"kept": b"what was drawn"})
@@ -53,6 +54,7 @@ def test_the_same_bytes_come_back_with_the_key_that_was_kept_apart(
     assert not (tmp_path / "new").exists()
     assert "as they were at" in call(*words, "--key", key)
     assert files(tmp_path / "new") == before
+    assert (tmp_path / "new" / "studies" / "s-1" / "orders").is_dir()
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new").rglob("*")} <= {0o600, 0o700}
     with Journal(tmp_path / "new" / SEAT / "journal.db", key=AT_REST) as journal:
         assert journal.note("kept") == b"what was drawn"
@@ -115,6 +117,9 @@ def test_damaged_and_made_up_backups_are_refused(home: Path, tmp_path: Path) -> 
         path.write_bytes(data)
         changed(path, name, b"x")
         refused("a name outside of a home|other files than")
+    for name in (b"../../outside/here", b"/tmp/outside/there"):
+        path.write_bytes(data.replace(b'"studies/s-1/orders"', b'"%s"' % name))
+        refused("a name outside of a home")
     path.write_bytes(data)
     changed(path, "link", b"", kind=tarfile.SYMTYPE)
     refused("something that no backup holds")

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO
 
 from sottovoce import __version__
@@ -88,11 +88,17 @@ def _write(home: Path, out: BinaryIO, *, with_key: bool) -> BackupSummary:
             known[name] = _add(tar, name, file)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         head = {"kind": _KIND, "format": FORMAT, "release": __version__, "at": at}
-        data = json.dumps({**head, "files": known}).encode()
+        # A study that nobody joined yet has folders without a file.
+        folders = [path.relative_to(home).as_posix() for path in _folders(home)]
+        data = json.dumps({**head, "files": known, "folders": folders}).encode()
         entry = tarfile.TarInfo(_MANIFEST)
         entry.size, entry.mode = len(data), storage.SECRET_MODE
         tar.addfile(entry, BytesIO(data))
     return BackupSummary(len(known), sum(file["size"] for file in known.values()), at, KEY in known)
+
+
+def _folders(home: Path) -> list[Path]:
+    return sorted(path for path in home.rglob("*") if path.is_dir() and not path.is_symlink())
 
 
 def _closing(path: Path) -> Any:
@@ -183,6 +189,9 @@ def _unpack(path: Path, draft: Path) -> BackupSummary:
         raise InputError(f"{path}: cannot be read, or not written back ({reason})") from None
     if manifest is None or manifest.get("files") != sums:
         raise _damaged(path, "other files than its list names")
+    # Copies of earlier releases name none.
+    for name in manifest.get("folders", []):
+        _make_folders(draft, _inner(path, name))
     return BackupSummary(
         len(sums), sum(file["size"] for file in sums.values()), str(manifest.get("at")), KEY in sums
     )
@@ -204,12 +213,8 @@ def _manifest(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def _extract(path: Path, draft: Path, name: str, content: Any) -> dict[str, Any]:
-    inner = PurePosixPath(name)
-    if inner.is_absolute() or ".." in inner.parts or not inner.parts:
-        raise _damaged(path, "a name outside of a home")
-    target = draft / inner
-    for folder in reversed(target.relative_to(draft).parents):
-        (draft / folder).mkdir(mode=_FOLDER_MODE, exist_ok=True)
+    target = draft / _inner(path, name)
+    _make_folders(draft, target.relative_to(draft).parent)
     digest, size = hashlib.sha256(), 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(target, flags, storage.SECRET_MODE), "wb") as file:
@@ -220,6 +225,19 @@ def _extract(path: Path, draft: Path, name: str, content: Any) -> dict[str, Any]
         file.flush()
         os.fsync(file.fileno())
     return {"size": size, "sha256": digest.hexdigest()}
+
+
+def _inner(path: Path, name: object) -> PurePosixPath:
+    """A name of a copy, if it stays inside of a home."""
+    inner = PurePosixPath(name) if isinstance(name, str) else PurePosixPath()
+    if inner.is_absolute() or ".." in inner.parts or not inner.parts:
+        raise _damaged(path, "a name outside of a home")
+    return inner
+
+
+def _make_folders(draft: Path, inner: PurePath) -> None:
+    for folder in (*reversed(inner.parents), inner):
+        (draft / folder).mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
 def _damaged(path: Path, found: str) -> DamagedFileError:
