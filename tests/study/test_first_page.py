@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -60,7 +61,10 @@ def study(described: StudyDescription) -> Study:
                 "numbers that it cannot read (as evaluator)."
             ),
         ),
-        ("what leaves?", "No text leaves. Numbers do, hidden as said below:"),
+        (
+            "what leaves?",
+            "No text leaves. Numbers do. Random numbers are added that cancel only in the sum",
+        ),
         ("what exactly?", "in how many of your documents each word stands, by class"),
         ("to whom?", "To Institute for Health Data, about {leaves}"),
         (
@@ -92,7 +96,7 @@ def test_each_question_of_an_officer_is_answered(asked: str, answered: str, stud
 QUESTIONS = (
     "**What your organisation does here.** Northfield Hospital ",
     "**What leaves your organisation, and to whom.** No ",
-    "**What others learn from the training.** ",
+    "**What others learn.** ",
     "**The worst case, and who must not pool.** ",
     "**What is opened at the end.** ",
     "**What is kept, and for how long.** - agreed by the sites: ",
@@ -250,6 +254,10 @@ def assert_fits(text: str) -> None:
     lines = text.splitlines()
     assert len(lines) <= LONGEST
     assert max(map(len, lines)) <= WIDTH
+    # As Markdown, a sentence right below a list would belong to its last item.
+    listed = ("- ", "  ")
+    pairs = [pair for pair in pairwise(lines) if pair[0].startswith(listed)]
+    assert all(not after or after.startswith(listed) for _, after in pairs)
 
 
 def test_every_engine_has_facts() -> None:

@@ -47,7 +47,7 @@ def _lines(study: Study, organisation: str | None, code: str) -> Iterator[str]:
     yield from _head(study, code)
     yield from _doing(study, organisation)
     yield from _leaves(study, organisation)
-    yield from _learned(study)
+    yield from _learned(study, organisation)
     yield from _fails(study)
     yield from _opened(study)
     yield from _kept(study)
@@ -126,28 +126,33 @@ def _coordinator(study: Study) -> str:
 
 
 def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
-    brings = organisation is None or any(
-        participant.organisation == organisation and participant.role is Role.PEER
-        for participant in study.roster.participants
-    )
     leaves = _by_content(study, organisation)
     said = "" if leaves else _NO_NUMBERS
-    if brings:
-        said = worded(study, "No text leaves. Numbers do, hidden as said below:")
+    if _brings(study, organisation):
+        numbers = "No text leaves. Numbers do."
+        said = worded(study, f"{numbers} {ENGINES[study.engine].hides} What they are about:")
     yield from _titled("What leaves your organisation, and to whom", said)
     for held, rows in leaves.items():
         amounts = (f"{row.to}{_amount(row)}" for row in rows)
         yield from _item(f"To {'; to '.join(amounts)}: {held}.")
-    if brings:
-        yield from _paragraph(f"{ENGINES[study.engine].hides} {_later(study)}")
     yield ""
 
 
-def _later(study: Study) -> str:
+def _brings(study: Study, organisation: str | None) -> bool:
+    """Whether it has documents of its own."""
+    return organisation is None or any(
+        participant.organisation == organisation and participant.role is Role.PEER
+        for participant in study.roster.participants
+    )
+
+
+def _later(study: Study, organisation: str | None) -> str:
+    if not _brings(study, organisation):
+        return ""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
-        return worded(study, "When you label documents later, nothing leaves.")
+        return worded(study, " When you label documents later, nothing leaves.")
     said = (
-        "When you label documents later, the coordinator learns when, and for how many "
+        " When you label documents later, the coordinator learns when, and for how many "
         "(rounded up), and nothing of what is in them."
     )
     if study.plan.arrangement.remote is Remote.FULL and study.plan.arrangement.by_features:
@@ -155,11 +160,13 @@ def _later(study: Study) -> str:
     return worded(study, said)
 
 
-def _learned(study: Study) -> Iterator[str]:
+def _learned(study: Study, organisation: str | None) -> Iterator[str]:
     plan = study.plan
     if study.outsourced:
         said = "How many documents and columns there are, rounded up; of what is in them, nothing."
-        yield from _titled("What others learn from the training", worded(study, said))
+        yield from _titled(
+            "What others learn", f"{worded(study, said)}{_later(study, organisation)}"
+        )
         yield ""
         return
     said = "How many documents of each class there are in all, rounded up"
@@ -172,7 +179,7 @@ def _learned(study: Study) -> Iterator[str]:
         )
     if plan.descends:
         said += " Whoever computes also learns, before each step, whether numbers stay in range."
-    yield from _titled("What others learn from the training", worded(study, said))
+    yield from _titled("What others learn", f"{worded(study, said)}{_later(study, organisation)}")
     yield ""
 
 
