@@ -37,6 +37,8 @@ LOOKED_FOR = (
 
 PAPER = 700
 """A sheet of A4 without its margins, in pixels."""
+SHEET = 970
+"""How high a sheet is without its margins: of A4 and of Letter the lower one."""
 UNFOLDED = """() => Array.from(document.querySelectorAll("details"))
   .filter(part => [part.querySelector("summary"), part.querySelector("table, article, div")]
     .some(shown => shown === null || !shown.checkVisibility() || shown.offsetHeight === 0))
@@ -63,6 +65,8 @@ def test_card_and_report_can_be_read_by_everybody(tmp_path: Path) -> None:
                 await tab.printed(PAPER)
                 assert await tab.run("document.documentElement.scrollWidth") <= PAPER
                 assert await tab.run(f"({UNFOLDED})()") == []
+                if name == "card":
+                    assert await tab.run("document.querySelector('.page').offsetHeight") <= SHEET
                 await tab.sized(1400)
             text = await tab.text()
             assert all(part in text for part in (*PARTS, *LOOKED_FOR))
