@@ -1,6 +1,9 @@
 """The pages of the site that are made from the code: every command, every setting, Python."""
 
 import inspect
+import re
+from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from sottovoce.cli import app
 from sottovoce.config.study_file import example
 from sottovoce.study.queries.figures import Evaluation
 
+_WIDTH = 80
 MADE = "Made from the code by `docs/make_reference.py` when the site is built.\n\n"
 
 
@@ -71,17 +75,70 @@ def vars_of(owner: type) -> dict[str, Any]:
     return {
         name: held
         for name, held in inspect.getmembers(owner)
-        if not name.startswith("_")
-        and (inspect.isfunction(held) or isinstance(held, property))
-        and (held.fget if isinstance(held, property) else held).__module__.startswith("sottovoce")
+        if not name.startswith("_") and _is_ours(held)
     }
 
 
+def _is_ours(held: Any) -> bool:
+    if isinstance(held, cached_property):
+        return True
+    made = held.fget if isinstance(held, property) else held
+    return inspect.isroutine(made) and str(made.__module__).startswith("sottovoce")
+
+
+class _AsWritten(str):
+    """Words that a signature shows as they are."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 def _signature(member: Any) -> str:
+    """The parameters as a person would write them, one a line where they are many."""
     try:
-        return str(inspect.signature(member, eval_str=False)).replace("'", "")
+        known = inspect.signature(member)
     except (TypeError, ValueError):
         return ""
+    given = [
+        parameter.replace(
+            annotation=_type(parameter.annotation), default=_default(parameter.default)
+        )
+        for parameter in known.parameters.values()
+        if parameter.name != "self"
+    ]
+    comes = known.empty if inspect.isclass(member) else _type(known.return_annotation)
+    text = str(known.replace(parameters=given, return_annotation=comes))
+    if len(text) <= _WIDTH:
+        return text
+    inside, _, after = text[1:].rpartition(")")
+    return "(\n" + "".join(f"    {line},\n" for line in _listed(inside)) + f"){after}"
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between commas that no bracket holds."""
+    parts = [""]
+    for piece in text.split(", "):
+        opened = sum(map(parts[-1].count, "[({")) > sum(map(parts[-1].count, "])}"))
+        if opened:
+            parts[-1] += f", {piece}"
+        else:
+            parts.append(piece)
+    return parts[1:]
+
+
+def _type(annotation: Any) -> Any:
+    """A type without the modules that its names come from."""
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
+    return _AsWritten(re.sub(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+\]\]", "ndarray", text))
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return _AsWritten(f'"{value}"')
+    return _AsWritten("...") if "factory" in repr(value) else value
 
 
 def _prose(member: Any) -> str:

@@ -70,8 +70,12 @@ def test_the_reference_has_every_command_setting_and_class() -> None:
     assert set(pages) == MADE
     assert "## sottovoce ledger verify" in pages["reference/command-help.md"]
     assert "query_budget" in pages["reference/settings.md"]
-    for name in ("TextClassifier", "LocalFederation", "Evaluation.plot_roc"):
-        assert re.search(rf"^##+ {name}$", pages["reference/python.md"], re.MULTILINE), name
+    python = pages["reference/python.md"]
+    for name in ("TextClassifier", "LocalFederation.of_frame", "Evaluation.f1"):
+        assert re.search(rf"^##+ {name}$", python, re.MULTILINE), name
+    # Types are shown as people write them.
+    assert not re.search(r"typing\.|collections\.abc|numpy\.|<factory>|\(self\b", python)
+    assert max(map(len, re.findall(r"^    .*,$", python, re.MULTILINE))) <= 110
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class LocalFederation:
     Groups (patients, authors) never straddle a split and count once. `of_frame` takes one frame
     with a column that says whose a row is, `dealt` deals rows out to peers, for trials.
     `evaluator_at` and `dealer_at` name the peer whose organisation also runs
-    that role; by default both are organisations of their own.
+    that role, in the engines that have them; by default both are organisations of their own.
 
     With partition "features" peers hold tables with different columns of the same
     entities, in any order; `shared` names the columns that all of them have. Groups
