@@ -46,6 +46,38 @@ def test_the_scan_sees_what_it_forbids() -> None:
     assert offences(ast.parse(code)) == ["line 2: open()", "line 3: np.random.rand"]
 
 
+# Names that say nothing of what they hold.
+EMPTY_NAMES = {"one", "found", "told"}
+
+
+def empty_names(tree: ast.AST) -> list[str]:
+    collected = []
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.ExceptHandler(name=name)
+                | ast.MatchAs(name=name)
+                | ast.FunctionDef(name=name)
+            ) if name in EMPTY_NAMES:
+                collected.append(f"line {node.lineno}: {name}")
+    return collected
+
+
+def test_names_say_what_they_hold() -> None:
+    code = "def told(one):\n    self.found = [found for found in one]\n    two = one\n"
+    lines = ["line 1: told", "line 1: one", "line 2: found", "line 2: found"]
+    assert sorted(empty_names(ast.parse(code))) == sorted(lines)
+    by_name = {
+        str(path.relative_to(ROOT)): bad
+        for path in sorted(ROOT.rglob("*.py"))
+        if (bad := empty_names(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert not by_name
+
+
 def test_modules_stay_short_and_say_what_they_are() -> None:
     long, nameless, silent = [], [], []
     for path in sorted(ROOT.rglob("*.py")):

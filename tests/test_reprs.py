@@ -58,8 +58,8 @@ NUMBERS = (int, float, complex)
 # Fields of such a type that anybody may see, and why.
 HARMLESS = {
     "protocols.quorum.moment_check.WeightBounds.factors": "from public class weights",
-    "study.stages.penalty_choice.Choice.told": "how many labels each peer was told",
-    "study.queries.model.Trained.told": "how many labels each peer was told",
+    "study.stages.penalty_choice.Choice.labels_told": "how many labels each peer was told",
+    "study.queries.model.Trained.labels_told": "how many labels each peer was told",
     "study.rehearsal.Rehearsed.rare": "names of classes, and how many documents, at the site",
     "node.kept_facts.StageCosts.bytes": "sizes by stage",
     "node.kept_facts.StageCosts.seconds": "times by stage",
@@ -74,7 +74,7 @@ HARMLESS = {
     "node.coordinator.query_coordinator.QueryConditions.seen": "when each seat was heard of",
     "study.queries.evaluation.HeldEvaluations.numbers": "which evaluations were held",
     "paper.table1.EncryptionCost.operations": "how many operations of each kind",
-    "study.queries.quorum_model.QuorumTrained.told": "how many labels each peer was told",
+    "study.queries.quorum_model.QuorumTrained.labels_told": "how many labels each peer was told",
     "protocols.conversation.Ask.question": "a message, whose own repr shows names of fields only",
     "protocols.identities.Pins.publics": "public keys",
     "paper.rado_solver.SolverPlan.penalties": "part of the plan",

@@ -139,7 +139,7 @@ def joint_space(
 
 def joint_accuracy(pair: SplitPair, setting: AccuracySetting) -> tuple[float, int]:
     """The test accuracy of the joint model, and how many features it has."""
-    labelling = Labelling(Labels.found(label_of(document) for document in pair.train + pair.test))
+    labelling = Labelling(Labels.distinct(map(label_of, pair.train + pair.test)))
     parts = simulated_peers(pair.train, setting.peers)
     space = joint_space(parts, Reading(ngrams=NGrams(setting.ngrams)), labelling, setting)
     fewest = setting.min_documents

@@ -118,7 +118,7 @@ class CorpusContest:
 
     def _plan(self, pair: SplitPair, encoder: EncoderName | None) -> StudyPlan:
         """The plan of somebody who changes nothing."""
-        labels = Labels.found(label_of(one) for one in pair.train)
+        labels = Labels.distinct(label_of(one) for one in pair.train)
         about = Circumstances(len(labels.names), documents=len(pair.train))
         row = columns({"encoder": encoder, **self.settings}, about)
         return StudyPlan(

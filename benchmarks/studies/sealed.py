@@ -176,7 +176,7 @@ def study_plan(
     """The study's plan, with as many features as survive if they are fewer than asked for."""
     setting = task.setting
     (pair,) = task.pairs
-    labels = Labels.found(_label(document) for document in pair.train)
+    labels = Labels.distinct(_label(document) for document in pair.train)
     plan = kind(
         f"bench {task.name}",
         labels,

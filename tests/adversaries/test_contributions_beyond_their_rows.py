@@ -150,7 +150,7 @@ def test_columns_of_entities_that_are_larger_than_columns_can_be_stop_the_study(
         if party.name != "bob":
             return mine
         largest = 0.99 * prepared.totals.rows**0.5
-        return Larger(np.where(mine.rows, largest, 0.0), mine.targets, mine.found, mine)
+        return Larger(np.where(mine.rows, largest, 0.0), mine.targets, mine.blocks, mine)
 
     for module in (blocks, encrypted_training):
         monkeypatch.setattr(module, "own_blocks", own)

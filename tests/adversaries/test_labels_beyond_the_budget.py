@@ -163,7 +163,7 @@ def test_what_is_given_back_is_what_was_counted() -> None:
         book.give_back("north")
     assert (book.spent["north"], book.evaluated["north"]) == (0, 0)
     assert book.grant("north", QueryRequest(1, 60, evaluation=True))
-    book.told("north")
+    book.keep_charged("north")
     assert not book.grant("north", QueryRequest(2, 60, evaluation=False))
     assert book.spent == Counter({"north": 60})
 

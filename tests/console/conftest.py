@@ -36,7 +36,7 @@ async def running(
     console = ConsolePages(ConsoleWork(site), ConsoleGuard(SystemEntropy(), read_only=read_only))
     until, link = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
-        run_console(console, at=ConsoleAddress(), told=link.set_result, until=until)
+        run_console(console, at=ConsoleAddress(), announce=link.set_result, until=until)
     )
     try:
         yield await asyncio.wait_for(link, 300), console

@@ -232,7 +232,9 @@ def test_others_come_in_by_tls_and_passphrase_alone(coordinator_home: Path, tmp_
         pages, until = ConsolePages(ConsoleWork(site), guard), asyncio.Event()
         link = asyncio.get_running_loop().create_future()
         at = ConsoleAddress("127.0.0.1", 0, tls)
-        serving = asyncio.create_task(run_console(pages, at=at, told=link.set_result, until=until))
+        serving = asyncio.create_task(
+            run_console(pages, at=at, announce=link.set_result, until=until)
+        )
         where = (await asyncio.wait_for(link, 300)).removesuffix("/enter")
         assert where.startswith("https://")
         jar = aiohttp.CookieJar(unsafe=True)
@@ -270,7 +272,7 @@ def test_a_port_that_is_taken_is_named_with_what_to_do(coordinator_home: Path) -
         with pytest.raises(
             InputError, match="cannot listen there \\(address already in use"
         ) as why:
-            await run_console(console, at=taken, told=print, until=asyncio.Event())
+            await run_console(console, at=taken, announce=print, until=asyncio.Event())
         assert why.value.hints[0] == "sottovoce console --port 0"
 
     played(coordinator_home, story)

@@ -147,7 +147,7 @@ def _write_as_commands_do(net: Homes) -> None:
     labelled.write_text("label\n", encoding="utf-8")
     question_of = partial(LargeQuestion.about, site, joined, lambda: iter([Document("a note")]))
     question_of(source=labelled, asked="").ask(
-        lambda _, deliver: deliver(Classified([("urgent",)], 7)), told=None
+        lambda _, deliver: deliver(Classified([("urgent",)], 7)), progress=None
     )
     console_tls(site.home)
 

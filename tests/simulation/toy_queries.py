@@ -79,7 +79,7 @@ class ToyPrograms:
         except (SottovoceError, GeneratorExit):
             book.give_back(asker)
             raise
-        book.told(asker)
+        book.keep_charged(asker)
 
     def help(self, query: QueryId, entropy: Entropy) -> Party[None]:
         if self.name == "dealer":

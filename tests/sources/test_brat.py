@@ -40,7 +40,7 @@ def test_every_offset_of_a_corpus_matches(path: Path) -> None:
     documents = list(source.documents())
     assert source.format is Format.BRAT
     assert len(documents) == count
-    assert dict(source.findings.found) == annotations
+    assert dict(source.findings.annotations) == annotations
     assert len(source.problems) == 0
     spans = sum(len(document.spans) for document in documents)
     assert spans == annotations["contiguous spans"] + annotations["discontinuous spans"]

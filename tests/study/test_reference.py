@@ -32,7 +32,8 @@ def plan_of(features: int, **more) -> InsecureToyPlan:
 
 def told_exactly(peers, reference: Reference) -> ToldSpectrum:
     parts = [
-        [rounded_up(math.ceil(END_PARTS * end)) for end in reference.told(moved)] for moved in peers
+        [rounded_up(math.ceil(END_PARTS * end)) for end in reference.figures(moved)]
+        for moved in peers
     ]
     return ToldSpectrum.opened(np.sum(parts, axis=0))
 

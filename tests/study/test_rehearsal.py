@@ -36,7 +36,7 @@ def test_documents_of_two_classes_pass() -> None:
     few = check_documents(study(), "north", [*of("routine", 3), *of("urgent", 3)])
     assert (many.documents, few.documents) == (len(NORTH), 6)
     assert many.features > few.features > 0
-    said = " ".join(many.told(study().plan))
+    said = " ".join(many.sentences(study().plan))
     assert f"{many.features} words and stretches of characters are in at least 3" in said
     assert "takes at most 8" in said
 
@@ -120,4 +120,4 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     odd = [one for one in odd if three.plan.split.side(one) == "train"][:2]
     result = check_documents(three, "north", [*kept, *odd])
     assert result.rare == {"odd": 2}
-    assert "class 'odd' is left out: 2 of its documents" in " ".join(result.told(three.plan))
+    assert "class 'odd' is left out: 2 of its documents" in " ".join(result.sentences(three.plan))

@@ -12,22 +12,22 @@ def test_one_label_has_one_name_whatever_its_type() -> None:
 
 
 def test_labels_are_found_and_sorted() -> None:
-    assert Labels.found(["spam", "ham", "spam"]).names == ("ham", "spam")
-    assert Labels.found([1, 0, 1.0]).names == ("0", "1")
+    assert Labels.distinct(["spam", "ham", "spam"]).names == ("ham", "spam")
+    assert Labels.distinct([1, 0, 1.0]).names == ("0", "1")
 
 
 def test_only_one_label_is_refused() -> None:
     with pytest.raises(InputError, match="at least 2 different labels, found spam"):
-        Labels.found(["spam", "spam"])
+        Labels.distinct(["spam", "spam"])
     with pytest.raises(InputError, match="at least 2 different labels, found none"):
-        Labels.found([])
+        Labels.distinct([])
 
 
 def test_mixed_kinds_of_labels_are_refused() -> None:
     with pytest.raises(InputError, match=r"one kind, found number and text"):
-        Labels.found([1, "yes"])
+        Labels.distinct([1, "yes"])
     with pytest.raises(InputError, match="truth value"):
-        Labels.found([True, 1])
+        Labels.distinct([True, 1])
 
 
 def test_a_label_that_the_study_does_not_have_is_refused_with_its_place_and_the_nearest() -> None:

@@ -83,7 +83,7 @@ def test_workers_are_told_of_and_rules_travel() -> None:
     documents, split = parted(10), Split(0.3)
     expected = list(split.part(list(Numbered(range(300)).documents()), Side.TRAIN))
     with ThreadPoolExecutor(3) as pool:
-        workers = Workers(lambda: pool, ahead=3, told=lambda *far: told.append(far))
+        workers = Workers(lambda: pool, ahead=3, progress=lambda *far: told.append(far))
         with working_with(workers):
             training = split.part(documents, Side.TRAIN)
             assert len(training) == len(expected)

@@ -98,7 +98,7 @@ def test_many_documents_of_a_file_are_read_anew_for_every_pass(
     assert isinstance(kept, list)
     monkeypatch.setattr(source_choice, "MOST_KEPT", 100)
     told: list[int] = []
-    streamed = choice.read(PLAN, told=lambda problems: told.append(problems.documents))
+    streamed = choice.read(PLAN, report=lambda problems: told.append(problems.documents))
     assert isinstance(streamed, DocumentStream)
     assert (len(streamed), told, list(streamed)) == (300, [0], kept)
 

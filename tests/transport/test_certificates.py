@@ -61,7 +61,7 @@ def test_another_certificate_ends_the_handshake(tmp_path):
             with pytest.raises(PinError) as refused:
                 await shake(served.server.port, client_context(bytes(32)))
             assert refused.value.expected == bytes(32)
-            assert refused.value.found == served.fingerprint
+            assert refused.value.served == served.fingerprint
 
     asyncio.run(story())
 

@@ -126,7 +126,7 @@ def test_any_skew_is_tolerated_once_the_server_told_its_time(skew):
         with pytest.raises(Refusal, match="expected a request signed at") as refused:
             theirs.check(ASKED, read_signed(ours.headers(ASKED)), public)
         assert refused.value.facts == {"now": int(SECONDS * 1000)}
-        ours.told(refused.value.facts["now"])
+        ours.follow_clock(refused.value.facts["now"])
     theirs.check(ASKED, read_signed(ours.headers(ASKED)), public)
 
 
@@ -193,5 +193,5 @@ def test_setting_the_servers_clock_back_stops_nobody(monkeypatch):
     bouncer = SignatureChecks(FINGERPRINT)
     monkeypatch.setattr("time.time", lambda: SECONDS)
     ours = signer(clock=Clock(SECONDS))
-    ours.told(bouncer.now())
+    ours.follow_clock(bouncer.now())
     bouncer.check(ASKED, read_signed(ours.headers(ASKED)), identity_of("alice").public)

@@ -93,7 +93,7 @@ def score(recovered: Iterable[Recovered], rows: Any, labels: Any) -> Score:
     )
 
 
-def _matches(found: list[Recovered], truth: Any) -> list[tuple[int, int, int]]:
+def _matches(recovered: list[Recovered], truth: Any) -> list[tuple[int, int, int]]:
     """Pairs (recovered, true, words in common), the most alike first, each at most once."""
     documents, features = truth.shape
     present = sparse.csr_array((np.ones(truth.nnz), truth.indices, truth.indptr), truth.shape)
@@ -101,7 +101,7 @@ def _matches(found: list[Recovered], truth: Any) -> list[tuple[int, int, int]]:
     bits = np.log2(documents / np.maximum(having, 1))
     needed = LEAST_INFORMATION * np.log2(documents)
     candidates: list[tuple[float, int, int, int]] = []
-    for number, item in enumerate(found):
+    for number, item in enumerate(recovered):
         if item.features[-1] >= features:
             # Read out of other columns than features: nothing in common with documents.
             continue

@@ -99,5 +99,5 @@ def masked(values: Floats, entropy: Entropy) -> NDArray[np.uint64]:
     return words + entropy.words(*values.shape)
 
 
-def _trial(seen: str, part: Part, found: Sequence[Recovered]) -> AttackTrial:
-    return AttackTrial(seen, score(found, part.rows, part.labels))
+def _trial(seen: str, part: Part, recovered: Sequence[Recovered]) -> AttackTrial:
+    return AttackTrial(seen, score(recovered, part.rows, part.labels))

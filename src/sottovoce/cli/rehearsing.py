@@ -52,10 +52,10 @@ class PlanRehearsal:
             sum(size for (peer, _), size in moved.items() if peer == name) for name in self.peers
         )
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """The numbers as sentences."""
         for name, brought in self.peers.items():
-            yield from (f"{name}: {line}" for line in brought.told(self.described.plan))
+            yield from (f"{name}: {line}" for line in brought.sentences(self.described.plan))
         yield f"a row has {self.columns:,} columns; each peer moves about {self.sent / 1e6:,.1f} MB"
         if self.accuracy is not None:
             yield f"in plaintext the model is right on {self.accuracy:.1%} of the held-out text"

@@ -40,7 +40,7 @@ def _folded(line: str, width: int) -> str:
     if len(line) <= width or line.lstrip().startswith(_COMMANDS):
         return line
     indent, end = line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
-    kept = _WHOLE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    kept = _WHOLE.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
     lines = wrap(
         kept.replace("\t", " "),
         width,

@@ -157,13 +157,13 @@ class SourceChoice:
         plan: "StudyPlan",
         *,
         peer: str = "",
-        told: Callable[["Problems"], None] | None = None,
+        report: Callable[["Problems"], None] | None = None,
     ) -> Sequence["Document"]:
         """Every usable document, in order; the plan's encoder is opened too.
 
         A large source is not kept in memory, but read again for every pass.
 
-        `told` is called with what was skipped, even if nothing is left.
+        `report` is called with what was skipped, even if nothing is left.
         """
         from sottovoce.cli.progress import watched
         from sottovoce.encoders import ready
@@ -199,8 +199,8 @@ class SourceChoice:
                 return self._parted(source, parts, plan)
             return DocumentStream(read, length=count + sum(1 for _ in reading))
         finally:
-            if told is not None:
-                told(source.problems)
+            if report is not None:
+                report(source.problems)
 
     def _parted(
         self, source: "Source", parts: tuple["SourcePart", ...], plan: "StudyPlan"

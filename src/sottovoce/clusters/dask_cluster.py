@@ -17,10 +17,10 @@ _WAIT_SECONDS = "10s"
 class DaskExecutor:
     """Hands work to a dask client; a task whose worker dies is done by another."""
 
-    def __init__(self, client: Any, told: Callable[[int, int], None] | None = None) -> None:
-        """Work with a client that is connected; `told` hears how far it is."""
+    def __init__(self, client: Any, progress: Callable[[int, int], None] | None = None) -> None:
+        """Work with a client that is connected; `progress` hears how far it is."""
         self._client = client
-        self._told = told
+        self._progress = progress
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "DaskTask":
         """Hand in work; it is not kept for the next time, because it is the site's text."""
@@ -35,8 +35,8 @@ class DaskExecutor:
             pairs = [level[start : start + 2] for start in range(0, len(level), 2)]
             level = [self._future(function, *pair) if pair[1:] else pair[0] for pair in pairs]
         for number, _ in enumerate(as_completed(leaves, loop=self._client.loop), 1):  # type: ignore[no-untyped-call]
-            if self._told is not None:
-                self._told(number, len(leaves))
+            if self._progress is not None:
+                self._progress(number, len(leaves))
         return DaskTask(level[0]).result()
 
     def _future(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -91,7 +91,7 @@ def _on_worker(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def dask_workers(
-    address: str, *, told: Callable[[int, int], None] | None = None
+    address: str, *, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Workers]:
     """The workers of the scheduler at `address`, which all have this version of the package."""
     distributed = _library(address)
@@ -104,8 +104,8 @@ def dask_workers(
         ) from error
     try:
         count = _check_workers(address, client)
-        executor = DaskExecutor(client, told)
-        yield Workers(lambda: executor, ahead=2 * count, tree=executor.tree, told=told)
+        executor = DaskExecutor(client, progress)
+        yield Workers(lambda: executor, ahead=2 * count, tree=executor.tree, progress=progress)
     finally:
         client.close()
 

@@ -15,14 +15,14 @@ _SCHEMES = ("tcp://", "tls://", "ucx://", "inproc://")
 
 @contextmanager
 def open_cluster(
-    name: str, *, told: Callable[[int, int], None] | None = None
+    name: str, *, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Workers | None]:
     """Those who work: `local` (all cores), `none` (this process), or a scheduler's address.
 
-    `told` hears how many tasks of how many are done.
+    `progress` hears how many tasks of how many are done.
     """
     if name.startswith(_SCHEMES):
-        with dask_workers(name, told=told) as workers:
+        with dask_workers(name, progress=progress) as workers:
             yield workers
         return
     if name not in {NONE, LOCAL}:
@@ -34,7 +34,7 @@ def open_cluster(
         yield None
         return
     with LocalCores() as cores:
-        yield Workers(lambda: cores, ahead=2 * cores.count, told=told)
+        yield Workers(lambda: cores, ahead=2 * cores.count, progress=progress)
 
 
 def executor_workers(executor: Any) -> Workers | None:

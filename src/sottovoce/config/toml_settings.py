@@ -61,11 +61,11 @@ class SettingsText:
             path = path[:-1]
         return 1
 
-    def fault(self, path: KeyPath, expected: str, found: str, *hints: str) -> InputError:
+    def fault(self, path: KeyPath, expected: str, actual: str, *hints: str) -> InputError:
         """The error for one setting."""
         return InputError(
             f"{self.name}, line {self.line(*path)}: {'.'.join(path)}: "
-            f"expected {expected}, found {found}",
+            f"expected {expected}, found {actual}",
             hints=hints,
         )
 

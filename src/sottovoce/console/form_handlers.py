@@ -166,9 +166,9 @@ class FormHandlers:
         source = open_source(choice.data, choice.options(described.plan))
         inspection = await asyncio.to_thread(inspect, source)
         rehearsed = await asyncio.to_thread(_rehearsed, described, joined, choice)
-        found = section("What is in it", *inspected(inspection))
+        content = section("What is in it", *inspected(inspection))
         again = section("Take part", join_form(joined, self._guard, choice))
-        return study_page(study, "The data", found, rehearsed, again)
+        return study_page(study, "The data", content, rehearsed, again)
 
     async def _join(self, study: str, request: web.Request) -> web.StreamResponse:
         joined, choice = self._site_study(study), await self._choice(request)
@@ -240,5 +240,5 @@ def _rehearsed(described: StudyDescription, joined: JoinedStudy, choice: SourceC
         return tag("p", "This site brings no documents: it only helps.")
     documents = choice.read(described.plan)
     rehearsed = check_documents(study, peer, documents)
-    lines = [tag("li", line) for line in rehearsed.told(study.plan)]
+    lines = [tag("li", line) for line in rehearsed.sentences(study.plan)]
     return section("As the study would read them", tag("ul", *lines))

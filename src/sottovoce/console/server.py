@@ -275,10 +275,10 @@ async def run_console(
     console: ConsolePages,
     *,
     at: ConsoleAddress,
-    told: Callable[[str], None],
+    announce: Callable[[str], None],
     until: asyncio.Event,
 ) -> None:
-    """Serve until stopped; `told` gets the link."""
+    """Serve until stopped; `announce` gets the link."""
     runner = web.AppRunner(console.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     guard = console.guard
@@ -292,9 +292,9 @@ async def run_console(
         shown = [f"[{name}]" if ":" in name else name for name in names]
         guard.hosts |= {f"{name}:{bound}" for name in shown}
         if at.tls is None:
-            told(f"http://{shown[0]}:{bound}/open?token={guard.new_token()}")
+            announce(f"http://{shown[0]}:{bound}/open?token={guard.new_token()}")
         else:
-            told(f"https://{shown[-1] if at.names else shown[0]}:{bound}/enter")
+            announce(f"https://{shown[-1] if at.names else shown[0]}:{bound}/enter")
         await until.wait()
     finally:
         await runner.cleanup()

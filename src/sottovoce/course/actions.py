@@ -103,7 +103,7 @@ class AskConsent:
 class ComeBack:
     """Agree again with new keys, and take the model from a peer; answered by `CleanedUp`."""
 
-    told: Reseated
+    message: Reseated
 
 
 @dataclass(frozen=True)

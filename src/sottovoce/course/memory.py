@@ -304,9 +304,9 @@ class StudyRun:
         trained = self.courses[self._coordinator].trained
         assert trained is not None
         views = {name: View(name, list(view.received)) for name, view in self.record.views.items()}
-        labels_told = dict(trained.told)
+        labels_told = dict(trained.labels_told)
         carrier = QueriesInMemory(
-            study, self._parties, trained.peers, told=labels_told, limits=_LIMITS
+            study, self._parties, trained.peers, labels_told=labels_told, limits=_LIMITS
         )
         held = {
             name: course.held for name, course in self.courses.items() if course.held is not None

@@ -179,15 +179,15 @@ _TELLING = (ABSENCE, "InputError", DECLINED)
 """Kinds of failure whose reason is complete; for others the error comes first."""
 
 
-def stopped_error(told: Stopped) -> SottovoceError:
+def stopped_error(stopped: Stopped) -> SottovoceError:
     """The error of a seat that was told that the study stopped."""
-    error = Stop(Stage(told.stage), told.attempt, told.kind, told.party).error()
-    if told.kind == StoppedError.__name__:
-        error.message = f"stopped the study: {told.reason}"
-    elif told.kind in _TELLING and told.reason:
-        error.message = f"the study was stopped in its {told.stage}: {told.reason}"
-    elif told.reason:
-        error.message = f"{error.message} ({told.reason})"
+    error = Stop(Stage(stopped.stage), stopped.attempt, stopped.kind, stopped.party).error()
+    if stopped.kind == StoppedError.__name__:
+        error.message = f"stopped the study: {stopped.reason}"
+    elif stopped.kind in _TELLING and stopped.reason:
+        error.message = f"the study was stopped in its {stopped.stage}: {stopped.reason}"
+    elif stopped.reason:
+        error.message = f"{error.message} ({stopped.reason})"
     return error
 
 

@@ -211,7 +211,7 @@ class LocalFederation:
             for documents in self.documents.values()
             for document in documents
         )
-        names = Labels.found(self.labels_as_given.values()).names
+        names = Labels.distinct(self.labels_as_given.values()).names
         return Labels(names, exclusive=not several)
 
 

@@ -94,14 +94,14 @@ def _of_source(peer: str, source: Source) -> list[Document]:
     lost = source.problems
     if lost.documents:
         warnings.warn(
-            f"{peer}: {source.name}: {'; '.join(lost.told())}", LeftOutWarning, stacklevel=2
+            f"{peer}: {source.name}: {'; '.join(lost.sentences())}", LeftOutWarning, stacklevel=2
         )
     return documents
 
 
-def _unexpected(peer: str, found: str) -> InputError:
+def _unexpected(peer: str, kind: str) -> InputError:
     return InputError(
-        f"federation: expected (texts, labels) or documents of {peer!r}, found {found}",
+        f"federation: expected (texts, labels) or documents of {peer!r}, found {kind}",
         hints=(
             f'LocalFederation({{"{peer}": (texts, labels), …}})',
             f'LocalFederation({{"{peer}": "notes.csv", …}}) with columns text and label',

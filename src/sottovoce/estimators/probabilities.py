@@ -76,9 +76,9 @@ def from_labels(predicted: Sequence[Classes], evaluation: Evaluation) -> Floats:
     names, table = evaluation.labels.names, evaluation.filled.astype(np.float64)
     shares = table.sum(axis=1) / max(float(table.sum()), 1.0)
     places = [names.index(name) for (name,) in predicted]
-    found = table[:, places].T + shares / 2
-    found[np.arange(len(places)), places] += 0.5
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    table_rows = table[:, places].T + shares / 2
+    table_rows[np.arange(len(places)), places] += 0.5
+    return np.asarray(table_rows / table_rows.sum(axis=1, keepdims=True))
 
 
 def _two_sided(second: Floats) -> Floats:

@@ -61,9 +61,9 @@ def _renamed(program: Party[R], names: Mapping[str, str]) -> Party[R]:
         except StopIteration as stop:
             result: R = stop.value
             return result
-        except TheirError as found:
-            if found.party in names:
-                raise found.by(names[found.party]) from found
+        except TheirError as error_of_role:
+            if error_of_role.party in names:
+                raise error_of_role.by(names[error_of_role.party]) from error_of_role
             raise
         error = None
         try:
@@ -85,9 +85,9 @@ def _addressed(action: Action, names: Mapping[str, str]) -> Action:
             return action
 
 
-def agreed_from(sender: str, found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+def agreed_from(sender: str, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
     """The ciphertext, if it is what was agreed on; else an error that names its sender."""
     try:
-        return found.expected(layout, scale)
+        return ciphertext.expected(layout, scale)
     except ViolationError as error:
         raise error.by(sender) from None

@@ -315,8 +315,8 @@ class Seat(Generic[R]):
                 line.missed.append(wait.kind)
         return came
 
-    def _refusal(self, sender: str, expected: str, found: Message) -> "_Next":
-        wrong = f"{self.name} expected {expected}, found {type(found).__name__}"
+    def _refusal(self, sender: str, expected: str, message: Message) -> "_Next":
+        wrong = f"{self.name} expected {expected}, found {type(message).__name__}"
         return _Next(error=ViolationError(wrong, party=sender))
 
     def _go(self, ready: "_Next | None") -> None:

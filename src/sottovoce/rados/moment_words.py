@@ -74,10 +74,10 @@ class MomentWords:
         """Refuse rows that could run over, before they are added."""
         self.count += count
         self._weight += weight
-        found = math.ldexp(self._weight, -self._bits)
-        if found > self._most * (1 + 2**-30):
+        weight_so_far = math.ldexp(self._weight, -self._bits)
+        if weight_so_far > self._most * (1 + 2**-30):
             raise BoundError(
-                f"moments: expected rows that weigh at most {self._most:g}, found {found:g}"
+                f"moments: expected rows that weigh at most {self._most:g}, found {weight_so_far:g}"
             )
 
     def _rows(self) -> list[slice]:

@@ -310,7 +310,7 @@ class DelimitedReader:
                 break
             lines = Lines(file, shape.encoding, limit=_TRIED_BYTES, start=place)
             some = list(islice(records(lines, dialect), _TRIED_RECORDS))
-            if all(not one.flaw and len(one.fields) == len(shape.columns) for one in some):
+            if all(not record.flaw and len(record.fields) == len(shape.columns) for record in some):
                 return place
             place = next_line(file, place + 1)
         return first

@@ -173,7 +173,7 @@ class Inspector:
             duplicates=self._duplicates(),
             groups=self._grouped(),
             missing={self._named(name): count for name, count in self._missing.items()},
-            annotations=dict(findings.found),
+            annotations=dict(findings.annotations),
             problem_counts={kind.value: n for kind, n in findings.problems.counts.most_common()},
             problems=tuple(ProblemLine(str(p.origin), p.kind, p.reason) for p in findings.problems),
             notes=source.notes,
@@ -269,7 +269,7 @@ class Inspector:
             yield "to make them one: " + label_map_option(
                 (name, meant) for name, meant in pairs if name != meant or name not in targets
             )
-        yield from list(self._source.problems.told())[1:]
+        yield from list(self._source.problems.sentences())[1:]
 
     def _content_warnings(self) -> Iterator[str]:
         for column, count in self._missing.items():

@@ -138,9 +138,9 @@ def next_line(file: BinaryIO, at: int) -> int:
     return file.tell()
 
 
-def too_long(found: int, limit: int) -> str:
+def too_long(length: int, limit: int) -> str:
     """The words for something longer than may be in memory."""
-    return f"expected at most {limit:,} bytes, found {found:,}"
+    return f"expected at most {limit:,} bytes, found {length:,}"
 
 
 def _pieces(file: BinaryIO, encoding: TextEncoding, limit: int) -> Iterator[tuple[bytes, bool]]:

@@ -114,7 +114,7 @@ class Problems:
         """The counts in words, the most frequent kind first."""
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """Yield sentences for a person about these problems; it quotes no text."""
         if self.documents:
             rows = "row is" if self.documents == 1 else "rows are"

@@ -132,8 +132,8 @@ class RowReader:
                 spans=spans,
                 origin=origin,
             )
-        except _Unusable as found:
-            return SourceProblem(origin, found.kind, found.reason, spelling=found.spelling)
+        except _Unusable as problem:
+            return SourceProblem(origin, problem.kind, problem.reason, spelling=problem.spelling)
 
     def _text(self, row: Row) -> str:
         parts = [_text(row, column) for column in self.selection.text]

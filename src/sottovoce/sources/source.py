@@ -33,7 +33,7 @@ class Findings:
         """A pass that has not begun."""
         self.problems = Problems(keep=keep)
         self.notes: dict[str, None] = {}
-        self.found: Counter[str] = Counter()
+        self.annotations: Counter[str] = Counter()
         self.done = 0
         self.total: int | None = None
         self.began = 0

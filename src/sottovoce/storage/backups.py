@@ -240,5 +240,5 @@ def _make_folders(draft: Path, inner: PurePath) -> None:
         (draft / folder).mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
-def _damaged(path: Path, found: str) -> DamagedFileError:
-    return DamagedFileError(f"{path}: expected a whole backup of a home, found {found}")
+def _damaged(path: Path, fault: str) -> DamagedFileError:
+    return DamagedFileError(f"{path}: expected a whole backup of a home, found {fault}")

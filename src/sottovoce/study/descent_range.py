@@ -55,7 +55,7 @@ def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
     """The settings that learner rado-descent cannot serve."""
     closed = "learner='closed-form'"
     partition, distrusted = plan.arrangement.partition, len(plan.distrusted)
-    for setting, fits, wanted, found, hint in (
+    for setting, fits, wanted, actual, hint in (
         (
             "contribution",
             plan.contribution is Contribution.RADOS,
@@ -95,5 +95,5 @@ def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
             closed,
         ),
     ):
-        text = f"learner rado-descent needs {wanted}, found {found}"
+        text = f"learner rado-descent needs {wanted}, found {actual}"
         yield SettingFault(not fits, setting, text, hint)

@@ -38,7 +38,7 @@ class Rehearsed:
     features: int
     rare: Mapping[str, int]
 
-    def told(self, plan: StudyPlan) -> Iterator[str]:
+    def sentences(self, plan: StudyPlan) -> Iterator[str]:
         """The numbers as sentences."""
         yield f"{self.documents:,} documents to train with"
         for name, number in self.rare.items():

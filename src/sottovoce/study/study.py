@@ -331,10 +331,10 @@ class Study:
             return
         peers = len(self.roster.peers)
         if self.engine is not Engine.PAILLIER or self.outsourced:
-            found = "a lone owner" if self.outsourced else f"engine {self.engine}"
+            arrangement_name = "a lone owner" if self.outsourced else f"engine {self.engine}"
             raise InputError(
                 f"study {self.plan.name!r}: addition ring is for ciphertexts of several peers, "
-                f"found {found}",
+                f"found {arrangement_name}",
                 hints=('addition="pairwise"', 'or engine="paillier"'),
                 setting="addition",
             )

@@ -76,7 +76,7 @@ class Workers:
         default=None, repr=False
     )
     """Joins the results of tasks two by two where they lie; None where they all come here."""
-    told: Callable[[int, int], None] | None = None
+    progress: Callable[[int, int], None] | None = None
     """Hears how many tasks of how many are done."""
 
     def __post_init__(self) -> None:

@@ -144,11 +144,11 @@ class Presence:
     documents: Numbers
 
     @classmethod
-    def of(cls, found: Occurrences, *, bits: int) -> Self:
+    def of(cls, occurrences: Occurrences, *, bits: int) -> Self:
         """The buckets of the features found, by the upper `bits` of their ids."""
-        buckets = (found.ids >> np.uint64(64 - bits)).astype(np.int64)
-        pairs, _ = distinct((found.rows << bits) | buckets)
-        return cls(pairs >> bits, pairs & ((1 << bits) - 1), found.documents)
+        buckets = (occurrences.ids >> np.uint64(64 - bits)).astype(np.int64)
+        pairs, _ = distinct((occurrences.rows << bits) | buckets)
+        return cls(pairs >> bits, pairs & ((1 << bits) - 1), occurrences.documents)
 
     def where(self, rows: Booleans) -> "Presence":
         """The presences in some of the rows."""

@@ -159,9 +159,9 @@ class GivenDictionary:
                 setting="dictionary",
             )
 
-        def locate(found: Ids) -> Numbers:
-            place = np.minimum(np.searchsorted(known, found), len(known) - 1)
-            return np.where(known[place] == found, order[place], -1)
+        def locate(ids: Ids) -> Numbers:
+            place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+            return np.where(known[place] == ids, order[place], -1)
 
         return locate
 

@@ -57,7 +57,7 @@ class Labels:
             )
 
     @classmethod
-    def found(cls, labels: Iterable[Label]) -> Self:
+    def distinct(cls, labels: Iterable[Label]) -> Self:
         """The labels that occur, sorted; all text, or all numbers, or all truth values."""
         kinds: dict[str, None] = {}
         names = set()

@@ -170,14 +170,14 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
         raise InputError(f"reading documents failed with {type(error).__name__}") from None
 
 
-def _merged(one: T, other: T) -> T:
-    one.merge(other)
-    return one
+def _merged(first: T, other: T) -> T:
+    first.merge(other)
+    return first
 
 
-def _sum_of_two(one: T, other: T) -> T:
+def _sum_of_two(first: T, other: T) -> T:
     """Add two sums on a cluster; neither is changed, because a dead worker's sum is made again."""
-    return _merged(deepcopy(one), other)
+    return _merged(deepcopy(first), other)
 
 
 def _gathered(job: SumJob[T], runs: Sequence[PartTask], workers: Workers) -> T:
@@ -202,8 +202,8 @@ def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any
         for number in range(1, len(calls) + 1):
             result = waiting.popleft().result()
             waiting.extend(executor.submit(*call) for call in islice(rest, 1))
-            if workers.told is not None:
-                workers.told(number, len(calls))
+            if workers.progress is not None:
+                workers.progress(number, len(calls))
             yield result
             del result
     finally:

@@ -102,11 +102,11 @@ def client_context(fingerprint: bytes) -> ssl.SSLContext:
 class PinError(ssl.SSLCertVerificationError):
     """The server showed another certificate than the pinned one."""
 
-    def __init__(self, expected: bytes, found: bytes) -> None:
+    def __init__(self, expected: bytes, served: bytes) -> None:
         """Keep both fingerprints."""
-        super().__init__(f"expected the certificate {expected.hex()}, found {found.hex()}")
+        super().__init__(f"expected the certificate {expected.hex()}, found {served.hex()}")
         self.expected = expected
-        self.found = found
+        self.served = served
 
 
 class _PinnedObject(ssl.SSLObject):

@@ -389,7 +389,7 @@ class CoordinatorLine:
 
     def _listen_to_clock(self, text: str) -> None:
         if text.isascii() and text.isdigit() and len(text) <= 15:
-            self._signer.told(int(text))
+            self._signer.follow_clock(int(text))
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:

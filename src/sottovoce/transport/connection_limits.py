@@ -47,7 +47,7 @@ class LimitedConnection(web.RequestHandler):
     """One connection, closed if its next request does not come in time."""
 
     def __init__(
-        self, server: web.Server, *, limits: Limits, told: "ConnectionLimits", host: str
+        self, server: web.Server, *, limits: Limits, connections: "ConnectionLimits", host: str
     ) -> None:
         """Report when the connection ends, and when its caller proved to hold a seat."""
         loop = asyncio.get_running_loop()
@@ -60,10 +60,10 @@ class LimitedConnection(web.RequestHandler):
             auto_decompress=False,
         )
         self._limits = limits
-        self._told = told
+        self._connections = connections
         self.host = host
         self.is_known = False
-        told.came(self)
+        connections.came(self)
         self._alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -79,12 +79,12 @@ class LimitedConnection(web.RequestHandler):
     def end(self) -> None:
         """Stop counting this connection."""
         self._silence()
-        self._told.went(self)
+        self._connections.went(self)
 
     def known(self) -> None:
         """Note that the caller holds a seat, so that strangers are closed before it."""
         self.is_known = True
-        self._told.known(self)
+        self._connections.known(self)
 
     def begin_request(self) -> None:
         """The headers of a request are complete."""

@@ -112,7 +112,7 @@ class Server:
         """Finish the handshake in time, and pass the connection on."""
         assert self._runner.server is not None
         connection = LimitedConnection(
-            self._runner.server, limits=self._limits, told=self._connections, host=host
+            self._runner.server, limits=self._limits, connections=self._connections, host=host
         )
         try:
             await asyncio.get_running_loop().connect_accepted_socket(

@@ -171,7 +171,7 @@ def _wrong_certificate(error: PinError, way: Route) -> ViolationError:
         hints.append("ask the proxy's administrator to exempt the address from TLS inspection")
     return ViolationError(
         f"{way}: expected the certificate {error.expected.hex()[:16]}…, "
-        f"found {error.found.hex()[:16]}… ({reason}); nothing was sent",
+        f"found {error.served.hex()[:16]}… ({reason}); nothing was sent",
         party=COORDINATOR,
         hints=tuple(hints),
     )

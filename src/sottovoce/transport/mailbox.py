@@ -358,18 +358,18 @@ class Mailbox:
             rows.close()
         return tuple(delivered)
 
-    async def _whole(self, recipient: str, found: Delivered) -> Letter:
-        body = found.body
+    async def _whole(self, recipient: str, delivered: Delivered) -> Letter:
+        body = delivered.body
         if body is None:
-            body = await asyncio.to_thread(self._assemble, recipient, found)
-        return Letter(*found.letter.place.row, body)
+            body = await asyncio.to_thread(self._assemble, recipient, delivered)
+        return Letter(*delivered.letter.place.row, body)
 
-    def _assemble(self, recipient: str, found: Delivered) -> bytes:
+    def _assemble(self, recipient: str, delivered: Delivered) -> bytes:
         """Join a long letter from its pieces, in a thread, over its own connection."""
         buffer, connection = BytesIO(), self._database.open(writing=False)
         try:
-            while buffer.tell() < found.letter.size:
-                buffer.write(_piece(connection, recipient, found.position, buffer.tell()))
+            while buffer.tell() < delivered.letter.size:
+                buffer.write(_piece(connection, recipient, delivered.position, buffer.tell()))
         finally:
             connection.close()
         # The buffer is returned without a copy.

@@ -69,7 +69,7 @@ class Database(Protocol):
     def stored(self, connection: Connection, recipient: str, position: int) -> None:
         """Within a transaction: notify other processes of a letter after its commit."""
 
-    def listen(self, told: Told) -> Callable[[], None]:
+    def listen(self, wake: Told) -> Callable[[], None]:
         """Report letters that other processes stored, until the returned function is called."""
 
     def rest(self, connection: Connection) -> None:
@@ -204,7 +204,7 @@ class SqliteDatabase:
     def stored(self, connection: Connection, recipient: str, position: int) -> None:
         """Do nothing: there are no other processes."""
 
-    def listen(self, told: Told) -> Callable[[], None]:  # noqa: ARG002 - nobody tells anything
+    def listen(self, wake: Told) -> Callable[[], None]:  # noqa: ARG002 - nobody tells anything
         """Do nothing: there are no other processes."""
         return lambda: None
 

@@ -196,10 +196,10 @@ class PostgresDatabase:
         """Notify all processes with the commit."""
         connection.execute("SELECT pg_notify(?, ?)", (self._schema, f"{position} {recipient}"))
 
-    def listen(self, told: Told) -> Callable[[], None]:
+    def listen(self, wake: Told) -> Callable[[], None]:
         """Listen in a thread with its own connection; after a break it looks for missed letters."""
         over = Event()
-        thread = Thread(target=self._hear, args=(told, over), name="mailbox ear", daemon=True)
+        thread = Thread(target=self._hear, args=(wake, over), name="mailbox ear", daemon=True)
         thread.start()
 
         def stop() -> None:
@@ -208,27 +208,27 @@ class PostgresDatabase:
 
         return stop
 
-    def _hear(self, told: Told, over: Event) -> None:
+    def _hear(self, wake: Told, over: Event) -> None:
         while not over.is_set():
             with suppress(*self.errors):
                 connection = PostgresConnection(self._connected)
                 try:
-                    self._hear_over(connection, told, over)
+                    self._hear_over(connection, wake, over)
                 finally:
                     connection.close()
             if not over.is_set():
                 time.sleep(_LISTEN_SECONDS)
 
-    def _hear_over(self, connection: PostgresConnection, told: Told, over: Event) -> None:
+    def _hear_over(self, connection: PostgresConnection, wake: Told, over: Event) -> None:
         connection.execute(f"LISTEN {self._schema}")
         for recipient, position in connection.execute(
             "SELECT recipient, MAX(position) FROM letters GROUP BY recipient"
         ).fetchall():
-            told(recipient, position)
+            wake(recipient, position)
         while not over.is_set():
             for notice in connection.notices(_LISTEN_SECONDS):
                 position, _, recipient = notice.payload.partition(" ")
-                told(recipient, int(position))
+                wake(recipient, int(position))
 
     def rest(self, connection: Connection) -> None:
         """Do nothing: the server maintains itself."""

@@ -397,23 +397,23 @@ async def _read(request: web.Request, limit: int) -> bytes:
     return buffer.getvalue()
 
 
-def _too_large(limit: int, found: int) -> Refusal:
+def _too_large(limit: int, size: int) -> Refusal:
     return Refusal(
-        413, "too-large", f"expected a body of at most {limit} bytes, found {found} or more"
+        413, "too-large", f"expected a body of at most {limit} bytes, found {size} or more"
     )
 
 
-def _waiting(found: Delivered) -> WaitingLetter:
-    letter = found.letter
+def _waiting(delivered: Delivered) -> WaitingLetter:
+    letter = delivered.letter
     place = letter.place
     return WaitingLetter(
-        found.position,
+        delivered.position,
         place.session,
         place.sender,
         place.number,
         letter.size,
         letter.digest,
-        found.body or b"",
+        delivered.body or b"",
     )
 
 

@@ -113,7 +113,7 @@ class Signer:
             SIGNATURE: signature.hex(),
         }
 
-    def told(self, theirs: int) -> None:
+    def follow_clock(self, theirs: int) -> None:
         """Sign by the server's clock from now on."""
         self.ahead = theirs - self._now()
 

@@ -302,7 +302,7 @@ def tells(openings: Iterable[Opening], lie: Callable[[int, Planes], Planes]) -> 
         for place, opening in enumerate(openings):
             value = yield from party.take(replace(opening, limit=None))
             seen.append(opening.kind)
-            if opening.told:
+            if opening.is_told:
                 for name in party.present:
                     yield Send(name, OpenedValues(wire.Residues.of(lie(place, value))))
         return seen

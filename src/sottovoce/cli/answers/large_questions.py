@@ -58,7 +58,7 @@ class LargeQuestion:
         name = hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
         return cls(site, study, read, study.folder / "labelling" / name)
 
-    def ask(self, ask: Ask, *, told: Callable[[int], None] | None) -> Classified:
+    def ask(self, ask: Ask, *, progress: Callable[[int], None] | None) -> Classified:
         """Ask about every slice that has no answer yet; what all of them cost, without labels."""
         storage.make_folder(self.folder.parent)
         storage.make_folder(self.folder)
@@ -68,8 +68,8 @@ class LargeQuestion:
             if not path.exists():
                 ask(documents, partial(self._keep, path))
             costs.add(self._kept(path))
-            if told is not None:
-                told(costs.rows)
+            if progress is not None:
+                progress(costs.rows)
         return costs.together()
 
     def answered(self) -> Iterator[tuple[list[Document], Classified]]:

@@ -181,7 +181,9 @@ def _named(texts: "list[Document]") -> "Iterator[NamedFeatures]":
         (text for text in texts if text.label in often),
         key=lambda word: position(word, purpose="attack"),
     )
-    labels = Labels.found(word.label for word in kept if isinstance(word.label, str | int | float))
+    labels = Labels.distinct(
+        word.label for word in kept if isinstance(word.label, str | int | float)
+    )
     half = len(kept) // 2
     parts = [kept[half + start :: _SITES] for start in range(_SITES)]
     key = DictionaryKey.draw(entropy=SystemEntropy())

@@ -306,7 +306,7 @@ def _ask_in_slices(
     assert study.description is not None
     ask = partial(_ask, study.membership, as_json=as_json, explain=False)
     with open_cluster(cluster) as workers, working_with(workers):
-        answer = question.ask(ask, told=None if as_json else _told)
+        answer = question.ask(ask, progress=None if as_json else _told)
     written = writer.write_slices(question.answered(), study.description.plan)
     question.forget()
     done = _Labelled(study.id, out, written, answer, own=False, explain=False)

@@ -77,7 +77,7 @@ def console(
         tls, shown_certificate = console_tls(site.home)
         at = ConsoleAddress(listen, port, tls, (name,) if name else ())
 
-    def told(link: str) -> None:
+    def announce(link: str) -> None:
         if as_json:
             screen.say(json.dumps({"link": link}))
         elif shown_certificate:
@@ -91,6 +91,6 @@ def console(
     async def serve() -> None:
         guard = ConsoleGuard(SystemEntropy(), read_only=read_only, passphrase=access)
         shown = ConsolePages(ConsoleWork(site), guard)
-        await run_console(shown, at=at, told=told, until=asyncio.Event())
+        await run_console(shown, at=at, announce=announce, until=asyncio.Event())
 
     run(serve(), afterwards="run `sottovoce console` to open it again")

@@ -140,8 +140,8 @@ def join(
     from sottovoce.text.chunks import working_with
 
     joining = Joining(site, joined_study, choice, yes=yes, dry_run=dry_run, as_json=as_json)
-    told = None if as_json else PartLines()
-    with open_cluster(cluster, told=told) as workers, working_with(workers):
+    progress = None if as_json else PartLines()
+    with open_cluster(cluster, progress=progress) as workers, working_with(workers):
         joining.run(approve=approve, stay=stay, log=log, lines=log_format, notify=notify)
 
 
@@ -227,11 +227,11 @@ class Joining:
         if self._choice is None:
             return ()
         mine = next(iter(described.organisation(self._study.invitation.short_name).peers), "")
-        documents = self._choice.read(described.plan, peer=mine, told=self._told_losses)
+        documents = self._choice.read(described.plan, peer=mine, report=self._told_losses)
         said = [f"{self._choice.data}: {len(documents):,} documents"]
         for peer in peers:
             rehearsed = check_documents(described.rehearsed(), peer, documents)
-            said.extend(f"{peer}: {line}" for line in rehearsed.told(described.plan))
+            said.extend(f"{peer}: {line}" for line in rehearsed.sentences(described.plan))
         self._checked = frozenset(peers)
         for line in () if self._as_json else said:
             screen.say(line, err=True)
@@ -242,7 +242,7 @@ class Joining:
         assert self._choice is not None
         self._left_out = {str(kind): count for kind, count in problems.counts.most_common()}
         if not self._as_json:
-            for line in problems.told():
+            for line in problems.sentences():
                 screen.say(f"{self._choice.data}: {line}", err=True)
 
     def _house(self, described: "StudyDescription") -> str:

@@ -151,7 +151,7 @@ def rehearse(
     if as_json:
         screen.say(json.dumps(tried.facts()))
         return
-    for line in tried.told():
+    for line in tried.sentences():
         screen.say(line)
 
 

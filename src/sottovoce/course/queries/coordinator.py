@@ -90,13 +90,13 @@ def step(
             return _start(state, happened, now)
         case Heard(sender, message):
             return _hear(state, sender, message, now)
-        case SeatReseated(seat, told):
-            return state, (Tell((seat,), told),)
-        case SeatRejoined(seat, told):
+        case SeatReseated(seat, message):
+            return state, (Tell((seat,), message),)
+        case SeatRejoined(seat, message):
             others = tuple(name for name in state.askers if name != seat)
             state, _ = _evaluate(state, happened, now)
             state, _ = _ask(state, seat, happened, now)
-            return state, (Tell(others, told),)
+            return state, (Tell(others, message),)
         case ConversationEnded() | ConversationOverdue() | ConversationGoesOn():
             return _converse(state, happened, now)
     return _evaluate(state, happened, now)

@@ -95,7 +95,7 @@ class SeatReseated:
     """A seat enrolled again with a new key, and must be told who agreed before."""
 
     seat: str
-    told: Reseated
+    message: Reseated
 
 
 @dataclass(frozen=True)
@@ -103,4 +103,4 @@ class SeatRejoined:
     """A seat agreed again with its new key, and all others must be told."""
 
     seat: str
-    told: Rejoining
+    message: Rejoining

@@ -90,17 +90,17 @@ class QueriesInMemory:
         parties: Mapping[str, PartyContext],
         peers: tuple[str, ...],
         *,
-        told: Mapping[str, int],
+        labels_told: Mapping[str, int],
         limits: WaitingLimits,
     ) -> None:
-        """Begin after a training with these `peers`; `told` counts its labels for each of them."""
+        """Begin after a training with these `peers`; `labels_told` counts its labels for each."""
         name, names = study.plan.name, study.roster.names
         self.study, self.parties = study, parties
         self.coordinator = CoordinatorService.of(
             name,
             study,
             peers,
-            records={peer: AskerRecord(spent=count) for peer, count in told.items()},
+            records={peer: AskerRecord(spent=count) for peer, count in labels_told.items()},
             book=EvaluationBook(),
             gather=limits.gather,
             presence=SeatsSeen(limits.unseen),

@@ -12,7 +12,7 @@ from sottovoce.storage.journal import Journal
 
 
 def take_head(
-    journal: Journal, identity: Identity, told: LedgerHead, *, seat: LedgerSeat, study: str
+    journal: Journal, identity: Identity, shown: LedgerHead, *, seat: LedgerSeat, study: str
 ) -> Effect:
     """Keep the longest known end of a seat's ledger, and answer with its receipt.
 
@@ -21,7 +21,7 @@ def take_head(
     """
     kept = kept_receipt(journal, seat.public)
     head = Head(
-        seat=seat.name, count=told.entries, hash=told.head.hex(), signature=told.signature.hex()
+        seat=seat.name, count=shown.entries, hash=shown.head.hex(), signature=shown.signature.hex()
     )
     if kept is None or head.count > kept.count:
         when = datetime.now(UTC).isoformat(timespec="seconds")

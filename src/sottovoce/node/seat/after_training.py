@@ -179,7 +179,8 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
     )
     # Labels told during the choice of a penalty count against each peer's budget.
     spent = {
-        asker_note(name): Codec().encode(AskerRecord(spent=count)) for name, count in trained.told
+        asker_note(name): Codec().encode(AskerRecord(spent=count))
+        for name, count in trained.labels_told
     }
     return {_TRAINED: Codec().encode(kept), **share_notes(course), **spent}
 
@@ -225,14 +226,14 @@ class AfterTraining:
 
     @classmethod
     def again(
-        cls, journal: Journal, told: Reseated, before: Study, keys: SeatKeys
+        cls, journal: Journal, reseated: Reseated, before: Study, keys: SeatKeys
     ) -> "AfterTraining":
         """The seat after it enrolled again: the others as before, itself with new keys."""
         agreement, seat = kept_agreement(journal, before), keys.identity.name
         if agreement is None:
             raise MisuseError(f"{seat}: it has not agreed to the study again")
         boxes = {**agreement.boxes, seat: keys.box.public}
-        study = reseated_study(before, told.now, seat)
+        study = reseated_study(before, reseated.now, seat)
         mine = Agreement(agreement.key, boxes, agreement.proof)
         return cls(study, keys, mine, OpenedSumsBook.read(journal))
 

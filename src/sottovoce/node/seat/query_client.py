@@ -177,7 +177,7 @@ class QueryClient(QuerySeat):
             name = self.agent.name
             raise InputError(f"{name}: there is no document to classify")
         asked = QuestionRows(question.rows, own=own, entities=self._entities(documents))
-        charged = self._price(asked, told=count)
+        charged = self._price(asked, labels=count)
         answer, query = await self._answered(asked)
         because = question.copies.because(self._plan.labels, answer.classes, answer.scores)
         scores = None if answer.scores is None else answer.scores[:count]
@@ -187,14 +187,14 @@ class QueryClient(QuerySeat):
         await self._close_query(query, answer.left)
         return classified
 
-    def _price(self, question: QuestionRows, *, told: int) -> int:
+    def _price(self, question: QuestionRows, *, labels: int) -> int:
         """Announce the cost of a query; a site that has the weights asks none."""
         if self.model.released is not None:
             return 0
         batch, left = self.model.batch, self.state.asking.record.left
         counted = -(-question.count // batch) * batch
         known = left[0] if left else self._plan.budget
-        priced = QueryPriced(self.agent.study, self.agent.name, told, counted, known)
+        priced = QueryPriced(self.agent.study, self.agent.name, labels, counted, known)
         self.agent.tell_watcher(priced)
         return counted
 
@@ -293,7 +293,7 @@ class QueryClient(QuerySeat):
         if kept is not None and kept.digest == question.digest:
             tested = kept.tested()
         else:
-            self._price(question, told=question.count)
+            self._price(question, labels=question.count)
             answer, query = await self._answered(question)
             tested = test.tested(answer)
             notes = KeptTest.of(tested, question.digest).notes()

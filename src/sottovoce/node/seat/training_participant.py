@@ -176,8 +176,8 @@ class TrainingParticipant(Carrier[Participation]):
         match action:
             case CleanUp():
                 await self._afterwards.clean_up(self)
-            case ComeBack(told):
-                await self._afterwards.come_back(self, told)
+            case ComeBack(reseated):
+                await self._afterwards.come_back(self, reseated)
             case Serve() if not self._over.done():
                 self._over.set_result(None)
             case EndCourse(error) if not self._over.done():

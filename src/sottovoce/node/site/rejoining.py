@@ -56,20 +56,20 @@ def handover_session(study: Study, seat: str) -> bytes:
 
 
 async def rejoin(
-    agent: SeatRuntime, keys: SeatKeys, told: Reseated, *, before: Study, consents: Asked
+    agent: SeatRuntime, keys: SeatKeys, invitation: Reseated, *, before: Study, consents: Asked
 ) -> AfterTraining:
     """At the site: agree again with the new keys, if the others' keys did not change."""
     seat = agent.name
-    agreement = checked(before, told.proof)
-    study = reseated_study(before, told.now, seat)
+    agreement = checked(before, invitation.proof)
+    study = reseated_study(before, invitation.now, seat)
     if await agent.do(agent.journal.note, _CONSENT) is None:
         if not await consents(study):
             raise WithdrawnError("this site did not consent to the study")
         standing = AfterTraining(study, keys, agreement)
         consent = signed(standing.party(standing.drawn))
-        note = {_CONSENT: Codec().encode(consent), **proof_notes(told.proof)}
+        note = {_CONSENT: Codec().encode(consent), **proof_notes(invitation.proof)}
         await agent.commit(Effect(note, [(COORDINATOR, Rejoined(consent))]))
-    return await agent.do(AfterTraining.again, agent.journal, told, before, keys)
+    return await agent.do(AfterTraining.again, agent.journal, invitation, before, keys)
 
 
 async def take_model(
@@ -102,13 +102,13 @@ async def hand_over(
     agent: SeatRuntime,
     audit: LetterAudit,
     standing: AfterTraining,
-    told: Rejoining,
+    invitation: Rejoining,
     *,
     model: Path,
     confirm: Consent,
 ) -> None:
     """At another peer: hand the model to a seat with new keys, once a person compared the words."""
-    seat = told.consent.name
+    seat = invitation.consent.name
     if seat not in standing.study.roster.peers or seat == agent.name:
         raise MisuseError(f"model: expected another peer that enrolled again, found {seat!r}")
     if standing.study.plan.arrangement.brings_rados:
@@ -117,7 +117,7 @@ async def hand_over(
             f"{seat!r} cannot use it",
             hints=("make a new study",),
         )
-    new = standing.with_new_keys(told.now, told.consent)
+    new = standing.with_new_keys(invitation.now, invitation.consent)
     key = f"handed/{handover_session(new.study, seat).hex()}"
     if await agent.do(agent.journal.note, key) is not None:
         raise MisuseError(f"{seat} already has the model")

@@ -121,7 +121,7 @@ def coordinator(
     counted = yield from pairwise.coordinator(terms.totals_sum(), who=here.who, book=here.book)
     moment_terms = MomentTerms(terms, RoundedTotals.of(counted.sums[0]), counted.peers)
     for name in (*counted.peers, cast.evaluator):
-        yield from send(name, moment_terms.totals.told())
+        yield from send(name, moment_terms.totals.public())
     plan = moment_terms.moments_sum(key.public)
     added = yield from pairwise.coordinator(plan, who=here.who, book=here.book)
     stages = checked_stages(key, moment_terms.plan, entropy=entropy)

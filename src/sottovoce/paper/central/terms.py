@@ -76,7 +76,7 @@ class RoundedTotals:
         """The totals as the coordinator told them."""
         return cls(message.documents, message.ceiling / 2**_CEILING_BITS)
 
-    def told(self) -> PublicTotals:
+    def public(self) -> PublicTotals:
         """The totals as the coordinator tells them."""
         return PublicTotals(self.documents, round(self.ceiling * 2**_CEILING_BITS))
 

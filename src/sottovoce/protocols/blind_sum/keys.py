@@ -115,11 +115,17 @@ class Keyring:
         """The graph of peers that share masks."""
         return Graph.over(self.peers, seed=self.order_seed)
 
-    def nonced(self, told: GraphNonce, pins: Pins) -> "Keyring":
+    def nonced(self, graph_nonce: GraphNonce, pins: Pins) -> "Keyring":
         """The same keys with the evaluator's number for their graph, which it must have signed."""
         with shown_by(self.this.coordinator):
-            pins.check(self.this.evaluator, told.signature, _SIGNED_NONCE, self.hash, told.nonce)
-        return replace(self, nonce=told.nonce)
+            pins.check(
+                self.this.evaluator,
+                graph_nonce.signature,
+                _SIGNED_NONCE,
+                self.hash,
+                graph_nonce.nonce,
+            )
+        return replace(self, nonce=graph_nonce.nonce)
 
     def address(self, sender: str, recipient: str, use: str) -> Address:
         """The address of a sealed box of this attempt."""

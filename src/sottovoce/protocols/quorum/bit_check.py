@@ -83,7 +83,7 @@ def check_openings(
 ) -> Iterator[Opening]:
     """Everything that the opener opens, in order."""
     yield reduction(quorum, base, shape)
-    yield Opening(BitCheck, 2 * quorum.threshold, base, (_SUMS,), told=False)
+    yield Opening(BitCheck, 2 * quorum.threshold, base, (_SUMS,), is_told=False)
 
 
 def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[None]:

@@ -50,8 +50,8 @@ class OpenedValues(Message, frozen=True):
 class Opening:
     """One opening: the kind and degree of its shares, and the largest honest value.
 
-    Where there is a `shift` f, everybody is told ⌊z/2^f⌋. Where it is not `told`, the members know
-    already.
+    Where there is a `shift` f, everybody is told ⌊z/2^f⌋. Nobody is told where `is_told` is false:
+    the members know the value already.
     """
 
     kind: type[OpeningShare]
@@ -60,7 +60,7 @@ class Opening:
     shape: tuple[int, ...]
     limit: int | None = None
     shift: int = 0
-    told: bool = True
+    is_told: bool = True
 
     @property
     def planes_shape(self) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ class Opener:
     def open(self, opening: Opening) -> Party[Planes]:
         """Open the next value, tell the members, and return it."""
         value = yield from self.take(opening)
-        if opening.told:
+        if opening.is_told:
             for name in self.present:
                 yield Send(name, OpenedValues(wire.Residues.of(value)))
         return value

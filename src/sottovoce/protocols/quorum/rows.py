@@ -99,9 +99,9 @@ class RowSharing:
             for index, columns in enumerate((self.shape.width, self.shape.beside))
         ]
 
-    def check(self, found: bytes, owner: str) -> None:
+    def check(self, received: bytes, owner: str) -> None:
         """Refuse shares that were made for something else."""
-        if found != self.context.encode():
+        if received != self.context.encode():
             raise ViolationError(
                 "expected rows for this query, found some for another", party=owner
             )

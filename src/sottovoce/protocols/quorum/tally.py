@@ -277,11 +277,11 @@ def _counted(plan: QuorumTally, marks: Planes, places: Planes) -> Planes:
     """Σ over these rows of mark × [more thresholds lie below]: classes × sides × thresholds."""
     rows = marks.shape[1]
     sides = marks.reshape(COUNT_BASE.count, rows, plan.classes, SIDES, 1)
-    found = COUNT_BASE.total(COUNT_BASE.times(sides, places[:, :, :, np.newaxis]), axis=0)
+    totals = COUNT_BASE.total(COUNT_BASE.times(sides, places[:, :, :, np.newaxis]), axis=0)
     # A score lies above threshold j where more than j thresholds lie below it.
     above = np.empty((COUNT_BASE.count, *plan.counts), np.uint32)
-    left = np.zeros_like(found[..., 0])
+    left = np.zeros_like(totals[..., 0])
     for place in range(len(plan.factors), 0, -1):
-        left = COUNT_BASE.add(left, found[..., place])
+        left = COUNT_BASE.add(left, totals[..., place])
         above[..., place - 1] = left
     return above

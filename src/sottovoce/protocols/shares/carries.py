@@ -96,13 +96,13 @@ class KeySide:
     masking: Masking
     entropy: Entropy = field(repr=False)
 
-    def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
+    def checked(self, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
         """Return the asker's message, decrypted, after checking its form against the plan.
 
         Whatever it holds is read: an error over its size would tell the asker about it.
         """
         try:
-            return decrypt_residues(self.key, found.expected(layout, scale))
+            return decrypt_residues(self.key, ciphertext.expected(layout, scale))
         except ViolationError as error:
             raise error.by(self.asker) from error
 
@@ -116,10 +116,10 @@ class AskSide:
     masking: Masking
     entropy: Entropy = field(repr=False)
 
-    def checked(self, found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+    def checked(self, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
         """Return the key holder's message, after checking its form against the plan."""
         try:
-            return found.expected(layout, scale)
+            return ciphertext.expected(layout, scale)
         except ViolationError as error:
             raise error.by(self.holder) from error
 

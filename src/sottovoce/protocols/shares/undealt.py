@@ -293,12 +293,14 @@ def _ask_steps(
     return low.reshape(apart.values.shape), high.reshape(apart.values.shape)
 
 
-def _chosen(side: AskSide, plan: ChoicePlan, told: Choices, bits: Words, own: list[int]) -> Unsent:
+def _chosen(
+    side: AskSide, plan: ChoicePlan, choices: Choices, bits: Words, own: list[int]
+) -> Unsent:
     """⟨⟨β·D⟩⟩: one of the two products, and β times the asker's own part."""
     layout = Layout((len(own),))
-    theirs = side.checked(told.bits, layout, BIT)
-    kept = side.checked(told.kept, layout, plan.difference).residues
-    left = side.checked(told.left, layout, plan.difference).residues
+    theirs = side.checked(choices.bits, layout, BIT)
+    kept = side.checked(choices.kept, layout, plan.difference).residues
+    left = side.checked(choices.left, layout, plan.difference).residues
     picked = tuple(
         two if bit else kept_number
         for bit, kept_number, two in zip(bits.tolist(), kept, left, strict=True)

@@ -101,8 +101,8 @@ def give_tally(side: KeySide, plan: TallyPlan, scores: Words, *, counts: Ring) -
         yield Send(side.asker, TallyBits(encrypt(side.key, plain, entropy=side.entropy)))
     masked_counts = yield from receive(side.asker, MaskedCounts)
     slots, layout, scale = _slots(plan, counts, side.masking, side.key.public)
-    found = slices(side.checked(masked_counts.counts, layout, scale), slots, layout.shape[0])
-    words = np.array([count & ((1 << counts.bits) - 1) for count in found], np.uint64)
+    opened = slices(side.checked(masked_counts.counts, layout, scale), slots, layout.shape[0])
+    words = np.array([count & ((1 << counts.bits) - 1) for count in opened], np.uint64)
     return words.reshape(_shape(plan))
 
 

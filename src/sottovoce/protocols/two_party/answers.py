@@ -11,23 +11,23 @@ from sottovoce.protocols.conversation import KEY_HOLDER
 T = TypeVar("T")
 
 
-def agreed(found: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
+def agreed(received: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
     """The ciphertext, if its layout and scale are those that the protocol gives."""
     try:
-        return found.expected(layout, scale)
+        return received.expected(layout, scale)
     except ViolationError as error:
         raise error.by(KEY_HOLDER) from None
 
 
-def agreed_elements(found: Ciphertext, layout: Layout, *, fraction_bits: int) -> Ciphertext:
+def agreed_elements(received: Ciphertext, layout: Layout, *, fraction_bits: int) -> Ciphertext:
     """The same for elements of Z_N under masks, whose bound is the plaintext's."""
-    return agreed(found, layout.cover(), Scale(fraction_bits, found.key.plaintext_bound))
+    return agreed(received, layout.cover(), Scale(fraction_bits, received.key.plaintext_bound))
 
 
-def agreed_count(found: Sequence[T], count: int, what: str) -> Sequence[T]:
+def agreed_count(received: Sequence[T], count: int, what: str) -> Sequence[T]:
     """The parts of an answer, if there are as many as the question asked for."""
-    if len(found) != count:
+    if len(received) != count:
         raise ViolationError(
-            f"{what}: expected {count} parts, found {len(found)}", party=KEY_HOLDER
+            f"{what}: expected {count} parts, found {len(received)}", party=KEY_HOLDER
         )
-    return found
+    return received

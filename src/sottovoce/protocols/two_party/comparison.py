@@ -113,7 +113,7 @@ class Zeros(Message, frozen=True):
         reveals="nothing: fresh ciphertexts of coins",
         assuming=PAILLIER_HIDES,
     )
-    found: Ciphertext
+    zeros: Ciphertext
 
 
 class SealedTests(Question[Zeros], frozen=True):
@@ -219,7 +219,7 @@ def sealed_signs(
     plan = started.plan
     blinded = _blinded(started, entropy=entropy)
     answer = yield from ask(KEY_HOLDER, SealedTests(blinded, len(x), plan.prime))
-    zeros = agreed(answer.found, Layout(x.shape), BIT)
+    zeros = agreed(answer.zeros, Layout(x.shape), BIT)
     # t is λ for δ = 0, and 1 − λ for δ = 1: what was asked for is above − ⌊ρ/2^ℓ⌋ − t.
     signed = zeros.key.square.powers(zeros.residues, [1 if coin else -1 for coin in started.coins])
     known = [

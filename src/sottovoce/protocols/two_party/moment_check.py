@@ -141,7 +141,7 @@ def _sizes(
     bits = whole.scale.fraction_bits - kept
     cut = TruncationMask.draw(whole.scale, whole.shape, bits=bits, masking=masking, entropy=entropy)
     masked = diagonals + over, whole + cut.over
-    left, right = (one.for_key_holder(entropy=entropy) for one in masked)
+    left, right = (number.for_key_holder(entropy=entropy) for number in masked)
     answer = yield from ask(KEY_HOLDER, MaskedMoments(left, right, bits))
     summed, quotient, squared = _agreed(answer, masked, bits)
     known = Plain(filled([sum(over.integers.diagonal().tolist())], ()), summed.scale)
@@ -187,9 +187,11 @@ def _constant(value: int, fraction_bits: int) -> Plain:
 
 def _on_one_grid(numbers: Sequence[Unsent]) -> list[Unsent]:
     """The same integers under one scale: of these, only signs count."""
-    finest = max(one.scale.fraction_bits for one in numbers)
-    largest = Scale(finest, max(one.scale.bound for one in numbers))
-    return [one.divided(finest - one.scale.fraction_bits).within(largest) for one in numbers]
+    finest = max(number.scale.fraction_bits for number in numbers)
+    largest = Scale(finest, max(number.scale.bound for number in numbers))
+    return [
+        number.divided(finest - number.scale.fraction_bits).within(largest) for number in numbers
+    ]
 
 
 def answer_moments(key: SecretKey, question: MaskedMoments, *, entropy: Entropy) -> MomentSizes:

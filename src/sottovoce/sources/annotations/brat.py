@@ -97,7 +97,7 @@ class BratReader:
             annotations = read
             yield from _problems(annotations.flaws, annotation)
         findings.note(f"{shown}: {annotations.frame.note}" if annotations.frame.note else "")
-        findings.found.update(counted(annotations))
+        findings.annotations.update(counted(annotations))
         further = qualified_spans(annotations) if self._options.qualified else ()
         spans = self._wanted((*annotations.spans, *further))
         yield rows.read(shown, annotations.frame.text, spans=spans)

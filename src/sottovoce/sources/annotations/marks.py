@@ -32,7 +32,7 @@ def marked(
         else:
             spans.append(span)
     if marks:
-        findings.found["contiguous spans"] += len(spans)
+        findings.annotations["contiguous spans"] += len(spans)
     known = options.label_map
     named = tuple(spans) if known is None else known.spans(tuple(spans))
     yield replace(document, spans=named)

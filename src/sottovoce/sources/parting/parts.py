@@ -99,19 +99,25 @@ def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
     documents, end, lines = 0, parts[0].stretch.start, parts[0].stretch.before
     by_bytes = any(part.stretch.guessed for part in parts)
     for listing in mapping(list_part, parts):
-        found = listing
-        if by_bytes and end >= found.part.stretch.stop:
+        exact_listing = listing
+        if by_bytes and end >= exact_listing.part.stretch.stop:
             continue  # a record of the part before reaches over all of it
-        if by_bytes and found.began != end:
-            exact = found.part.stretch.begun_at(end)
-            found = list_part(replace(found.part, stretch=exact))
-        before = lines if by_bytes else found.part.stretch.before
-        problems.join(found.problems, lines=before - found.part.stretch.before)
+        if by_bytes and exact_listing.began != end:
+            exact = exact_listing.part.stretch.begun_at(end)
+            exact_listing = list_part(replace(exact_listing.part, stretch=exact))
+        before = lines if by_bytes else exact_listing.part.stretch.before
+        problems.join(exact_listing.problems, lines=before - exact_listing.part.stretch.before)
         stretch = replace(
-            found.part.stretch.begun_at(found.began), before=before, documents=found.documents
+            exact_listing.part.stretch.begun_at(exact_listing.began),
+            before=before,
+            documents=exact_listing.documents,
         )
-        listed.append(replace(found.part, stretch=stretch))
-        documents, end, lines = documents + found.documents, found.ended, before + found.lines
+        listed.append(replace(exact_listing.part, stretch=stretch))
+        documents, end, lines = (
+            documents + exact_listing.documents,
+            exact_listing.ended,
+            before + exact_listing.lines,
+        )
     return ListedSource(tuple(listed), documents, problems)
 
 

@@ -39,7 +39,7 @@ def arranged_lines(study: Study) -> Iterator[str]:
     if arrangement.remote is not Remote.ZERO:
         chosen = ", ".join(arrangement.answering) or "all other peers"
         yield f"- Who adds a remote part: {chosen}."
-        if any(len(arrangement.answering_to(one.peer)) == 1 for one in arrangement.own):
+        if any(len(arrangement.answering_to(holding.peer)) == 1 for holding in arrangement.own):
             yield (
                 "- **To somebody one peer alone answers, so that its part hides in no sum:** that "
                 "asker with the coordinator could read the score of that peer's own columns."

@@ -97,7 +97,7 @@ class QueryBook:
         self._untold[asker] = request
         return True
 
-    def told(self, asker: str) -> None:
+    def keep_charged(self, asker: str) -> None:
         """Note that the labels of a peer's last query were told; it stays counted."""
         self._untold.pop(asker, None)
 

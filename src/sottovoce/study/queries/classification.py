@@ -331,7 +331,7 @@ def answer(
         book.give_back(asker)
         raise
     # The message that tells the labels leaves in the step in which it returns.
-    book.told(asker)
+    book.keep_charged(asker)
     return counted
 
 
@@ -398,25 +398,25 @@ def deal(party: PartyContext) -> Party[None]:
     yield from deal_for(party, request)
 
 
-def deal_for(party: PartyContext, told: DealRequest) -> Party[None]:
+def deal_for(party: PartyContext, request: DealRequest) -> Party[None]:
     """At the dealer of a query, once it knows which."""
     study = party.study
-    trio = query_trio(study, told.asker)
+    trio = query_trio(study, request.asker)
     if trio.dealer != party.name:
         raise ViolationError(
-            f"expected {trio.dealer!r} to deal for {told.asker!r}, found {party.name!r} asked",
+            f"expected {trio.dealer!r} to deal for {request.asker!r}, found {party.name!r} asked",
             party=study.roster.coordinator,
         )
-    context = query_context(study, told.asker, told.number)
+    context = query_context(study, request.asker, request.number)
     dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
-    scale = Scale(told.fraction_bits, told.bound)
-    verdict = VerdictPlan(told.documents, told.scores, scale)
-    documents = told.documents * told.scores // told.classes
+    scale = Scale(request.fraction_bits, request.bound)
+    verdict = VerdictPlan(request.documents, request.scores, scale)
+    documents = request.documents * request.scores // request.classes
     if study.on_shares:
-        rows = RowPlan(documents, told.columns, told.classes, verdict.ring)
-        yield from deal_scores(dealer, rows, context, asker=told.asker)
-    if told.thresholds:
-        counts = TallyPlan(documents, told.classes, told.thresholds, verdict.ring)
+        rows = RowPlan(documents, request.columns, request.classes, verdict.ring)
+        yield from deal_scores(dealer, rows, context, asker=request.asker)
+    if request.thresholds:
+        counts = TallyPlan(documents, request.classes, request.thresholds, verdict.ring)
         yield from deal_tally(dealer, counts)
     yield from deal_verdict(dealer, verdict)
 
@@ -454,13 +454,15 @@ def _tally_plan(plan: ScorePlan, request: QueryRequest) -> TallyPlan:
     return TallyPlan(request.documents, plan.classes, request.thresholds, plan.ring)
 
 
-def _scores(plan: ScorePlan, share: Words, told: ScoreShare, study: Study) -> NDArray[np.float64]:
-    if told.words.shape != share.shape:
+def _scores(
+    plan: ScorePlan, share: Words, score_share: ScoreShare, study: Study
+) -> NDArray[np.float64]:
+    if score_share.words.shape != share.shape:
         raise ViolationError(
-            f"expected scores of shape {share.shape}, found {told.words.shape}",
+            f"expected scores of shape {share.shape}, found {score_share.words.shape}",
             party=study.roster.coordinator,
         )
-    words = plan.ring.signed(plan.ring.reduce(share + told.words.array()))
+    words = plan.ring.signed(plan.ring.reduce(share + score_share.words.array()))
     return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
 
 

@@ -145,17 +145,18 @@ def answer_entities(
 ) -> Party[None]:
     """At who answers: the scores of its own features of the entities, masked."""
     model, table = held.model, held.table
-    told = yield from receive(asker, EntityQuestion)
-    asked = (table.documents[name] for name in told.entities if name in table.documents)
+    question_sent = yield from receive(asker, EntityQuestion)
+    asked = (table.documents[name] for name in question_sent.entities if name in table.documents)
     party = party.drawing(_ANSWERED, digest_of(asked))
-    question = RemoteQuestion(asker, answering, told.number)
-    masks = yield from cancelling_masks(party, model, question, len(told.entities))
+    question = RemoteQuestion(asker, answering, question_sent.number)
+    masks = yield from cancelling_masks(party, model, question, len(question_sent.entities))
     unknown = next(
-        (place for place, name in enumerate(told.entities) if name not in table.documents), None
+        (place for place, name in enumerate(question_sent.entities) if name not in table.documents),
+        None,
     )
     if unknown is not None:
         yield Send(asker, EntityUnknown(unknown))
         return
-    documents = [table.documents[name] for name in told.entities]
+    documents = [table.documents[name] for name in question_sent.entities]
     rows = own_rows(party, model, documents)
     yield Send(asker, RemoteScores(covered(party, model, rows, masks)))

@@ -439,9 +439,9 @@ def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) ->
     yield from pairwise.evaluator(plan, who=party.member, book=party.book, entropy=party.entropy)
 
 
-def check_size(told: EvaluationSize) -> None:
+def check_size(size: EvaluationSize) -> None:
     """Stop where too few documents would be opened."""
-    if not told.enough:
+    if not size.enough:
         raise InputError(
             f"evaluation: expected at least {FEWEST_EVALUATED} held-out documents over all peers, "
             "found fewer",

@@ -77,8 +77,8 @@ def _curve(curve: Roc) -> dict[str, Any]:
     }
 
 
-def _read(found: Mapping[str, Any]) -> Evaluation:
-    labels = Labels(tuple(map(str, found["labels"])), exclusive=bool(found["exclusive"]))
+def _read(record: Mapping[str, Any]) -> Evaluation:
+    labels = Labels(tuple(map(str, record["labels"])), exclusive=bool(record["exclusive"]))
     width = len(labels.names)
     shape = (width, width) if labels.exclusive else (width, 2, 2)
     roc = {
@@ -87,9 +87,9 @@ def _read(found: Mapping[str, Any]) -> Evaluation:
             tuple(map(float, curve["false_positive_rate"])),
             tuple(map(float, curve["true_positive_rate"])),
         )
-        for name, curve in found["roc"].items()
+        for name, curve in record["roc"].items()
     }
-    counts = np.array(found["confusion"], np.int64).reshape(shape)
-    left_out = np.array(found["left_out"], np.bool_).reshape(shape)
-    peers = tuple(map(str, found["peers"]))
-    return Evaluation(labels, counts, left_out, int(found["fewest"]), peers, roc)
+    counts = np.array(record["confusion"], np.int64).reshape(shape)
+    left_out = np.array(record["left_out"], np.bool_).reshape(shape)
+    peers = tuple(map(str, record["peers"]))
+    return Evaluation(labels, counts, left_out, int(record["fewest"]), peers, roc)

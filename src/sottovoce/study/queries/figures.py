@@ -224,9 +224,12 @@ def _f1(labels: Labels, counts: Numbers) -> NDArray[np.float64]:
     return np.asarray(2 * hits / np.maximum(right + true, 1))
 
 
-def confusion(labels: Labels, true: Sequence[Classes], found: Sequence[Classes]) -> Numbers:
+def confusion(labels: Labels, true: Sequence[Classes], predicted: Sequence[Classes]) -> Numbers:
     """One site's own table."""
-    are, were = labels.membership(true).astype(np.int64), labels.membership(found).astype(np.int64)
+    are, were = (
+        labels.membership(true).astype(np.int64),
+        labels.membership(predicted).astype(np.int64),
+    )
     if labels.exclusive:
         return are.T @ were
     sides = ((1 - are, are), (1 - were, were))

@@ -111,7 +111,7 @@ class PeerModel:
 class Trained:
     """The coordinator's record after training: the key, the scales of scores, the totals.
 
-    `share` is its share of the model, where labels are found on shares; `told` is how many labels
+    `share` is its share of the model, where labels are found on shares; `labels_told` is how many
     every peer was told while a penalty was chosen.
     """
 
@@ -121,7 +121,7 @@ class Trained:
     key: SecretKey = field(repr=False)
     alpha: float = 1.0
     share: Words | None = field(default=None, repr=False)
-    told: tuple[tuple[str, int], ...] = ()
+    labels_told: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,12 +145,12 @@ def release_share(study: Study, peers: Collection[str], share: Words) -> Party[N
 
 
 def take_model(
-    study: Study, prepared: Prepared, told: EncryptedModel, *, scores: ScorePlan, alpha: float
+    study: Study, prepared: Prepared, sent: EncryptedModel, *, scores: ScorePlan, alpha: float
 ) -> PeerModel:
     """At a peer: the encrypted model, if it is as agreed."""
     model = scores.model
     layout = Layout(model.shape, model.slots)
-    weights = agreed_from(study.roster.evaluator, told.weights, layout, model_scale(scores))
+    weights = agreed_from(study.roster.evaluator, sent.weights, layout, model_scale(scores))
     if prepared.space is None:
         raise MisuseError("model: expected the features of a peer, found none")
     point = study.plan.operating_point

@@ -56,4 +56,4 @@ class QuorumTrained:
     peers: tuple[str, ...]
     members: tuple[str, ...]
     alpha: float = 1.0
-    told: tuple[tuple[str, int], ...] = ()
+    labels_told: tuple[tuple[str, int], ...] = ()

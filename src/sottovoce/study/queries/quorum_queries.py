@@ -125,45 +125,45 @@ class _QuorumQuery:
     """One query, as everybody in it knows it."""
 
     study: Study
-    told: MembersNeeded
+    request: MembersNeeded
     scores: ScorePlan
     quorum: Quorum
     attempt: int
 
     @classmethod
     def of(
-        cls, party: PartyContext, told: MembersNeeded, scores: ScorePlan, held: Sequence[str]
+        cls, party: PartyContext, request: MembersNeeded, scores: ScorePlan, held: Sequence[str]
     ) -> "_QuorumQuery":
         """The query, if the members that C names hold the model."""
         study = party.study
-        strangers = [name for name in told.members if name not in held]
-        if strangers or told.documents < 1 or told.asker not in study.roster.peers:
+        strangers = [name for name in request.members if name not in held]
+        if strangers or request.documents < 1 or request.asker not in study.roster.peers:
             raise ViolationError(
                 f"expected a query of a peer, answered by members that hold the model "
                 f"({', '.join(held)}), found others",
                 party=study.roster.coordinator,
             )
-        quorum = study.quorum.among(held).among(told.members)
-        return cls(study, told, scores, quorum, party.attempt.number)
+        quorum = study.quorum.among(held).among(request.members)
+        return cls(study, request, scores, quorum, party.attempt.number)
 
     @property
     def context(self) -> Context:
         """The context to which the one-time material of this query is bound."""
-        who = (self.told.asker, *self.quorum.members)
-        name = f"{self.study.digest.hex()} query of {self.told.asker}"
-        return Context.among(name, who, round=self.told.number, attempt=self.attempt)
+        who = (self.request.asker, *self.quorum.members)
+        name = f"{self.study.digest.hex()} query of {self.request.asker}"
+        return Context.among(name, who, round=self.request.number, attempt=self.attempt)
 
     @property
     def fast(self) -> FastLabels:
         """The plan of its labels where a member deals for them."""
-        documents, (width, _) = self.told.documents, self.scores.shape
+        documents, (width, _) = self.request.documents, self.scores.shape
         verdict = self.scores.verdict(documents)
         return FastLabels(documents, width, verdict, self._trio, self.quorum)
 
     @property
     def _trio(self) -> Trio:
         """The counterpart, the asker and the dealer: three organisations."""
-        roster, asker = self.study.roster, self.told.asker
+        roster, asker = self.study.roster, self.request.asker
         others = [
             name
             for name in self.quorum.members
@@ -179,7 +179,7 @@ class _QuorumQuery:
         width, classes = self.scores.shape
         bound = self.scores.score.bound * (2 if classes > 1 else 1)
         return LabelPlan(
-            self.told.documents,
+            self.request.documents,
             width,
             classes,
             bound.bit_length(),
@@ -233,8 +233,8 @@ def ask_members(
         entropy=drawn.entropy,
     )
     if isinstance(how, FastLabels):
-        found = yield from ask_fast(how, query.context, ledger=party.ledger)
-        classes = classes_of(study.plan.labels, found, model.scores.classes)
+        winners = yield from ask_fast(how, query.context, ledger=party.ledger)
+        classes = classes_of(study.plan.labels, winners, model.scores.classes)
         return Answer(classes[:count], left, verdict=Verdict.FSS)
     labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
     opened = yield from (take_score_shares if margin else take_labels)(query.plan)
@@ -325,9 +325,9 @@ def answer_query(
             yield Send(counterpart, TellLabels())
         elif study.plan.release.opens is not Opens.SCORES:
             # That numbers are no rows tells something of scores, too; nobody asks that for nothing.
-            checked = partial(book.told, asker)
+            checked = partial(book.keep_charged, asker)
             yield from open_labels(Opener(query.quorum), query.plan, at_check=checked)
     except (SottovoceError, GeneratorExit):
         book.give_back(asker)
         raise
-    book.told(asker)
+    book.keep_charged(asker)

@@ -235,10 +235,10 @@ def open_counting(
         yield Send(name, counted)
     opener = Opener(tally.plan.quorum)
 
-    def told(*, goes_on: bool = True) -> Party[None]:
+    def tell_peers(*, goes_on: bool = True) -> Party[None]:
         for peer in peers:
             yield Send(peer, CountingStep(goes_on))
 
-    yield from open_comparisons(opener, tally.plan, told)
-    yield from told(goes_on=False)
+    yield from open_comparisons(opener, tally.plan, tell_peers)
+    yield from tell_peers(goes_on=False)
     return OpenedTally(opener, tally.plan)

@@ -137,22 +137,22 @@ def normalised_rado(
 def added(
     party: PartyContext,
     model: PeerModel,
-    told: Mapping[str, RemoteScores],
+    answers: Mapping[str, RemoteScores],
     *,
     rows: int,
 ) -> Unsent:
     """At the asker: the sum of all answers, in which the masks cancel."""
-    if not told:
+    if not answers:
         raise InputError(f"{party.name}: expected a peer that answers, found none")
     key, weights = model.paillier, model.ciphertext
     layout = Layout((rows, model.scores.classes), weights.slots).cover()
     scale = Scale(weights.scale.fraction_bits, key.plaintext_bound)
     total: Encrypted | None = None
-    for name, answer in told.items():
-        found = agreed_from(name, answer.scores, layout, scale)
-        total = found if total is None else total + found
+    for name, answer in answers.items():
+        ciphertext = agreed_from(name, answer.scores, layout, scale)
+        total = ciphertext if total is None else total + ciphertext
     assert total is not None
-    _, reached = _form(party.study, model.scores, tuple(told), rows)
+    _, reached = _form(party.study, model.scores, tuple(answers), rows)
     return total.uncover(scale=reached)
 
 

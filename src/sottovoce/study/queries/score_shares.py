@@ -82,11 +82,11 @@ def arranged(plan: ScorePlan, share: Words) -> Words:
     return share if plan.exclusive else share.reshape(-1, 1)
 
 
-def classes_of(labels: Labels, found: NDArray[np.int64], width: int) -> list[Classes]:
+def classes_of(labels: Labels, winners: NDArray[np.int64], width: int) -> list[Classes]:
     """The winners' names; of labels that overlap, every one whose sign is positive."""
     if labels.exclusive:
-        return [(labels.names[index],) for index in found.tolist()]
-    table = found.reshape(-1, width)
+        return [(labels.names[index],) for index in winners.tolist()]
+    table = winners.reshape(-1, width)
     return [
         tuple(name for name, bit in zip(labels.names, row, strict=True) if bit) for row in table
     ]

@@ -230,56 +230,59 @@ def share_scores(party: PartyContext, models: Sequence[HeldShare]) -> Party[None
 
 
 def share_scores_for(
-    party: PartyContext, models: Sequence[HeldShare], told: ScoreRequest
+    party: PartyContext, models: Sequence[HeldShare], request: ScoreRequest
 ) -> Party[None]:
     """At the evaluator, once it knows which query."""
-    held = _asked_for(party, models, told)
-    party.count_labels(told.asker, rows=told.documents)
-    if told.dealt:
-        yield from _help_dealt(party, held, told)
+    held = _asked_for(party, models, request)
+    party.count_labels(request.asker, rows=request.documents)
+    if request.dealt:
+        yield from _help_dealt(party, held, request)
         return
-    scored, seed = (yield from _scored(party, held, told)), party.entropy.seed()
+    scored, seed = (yield from _scored(party, held, request)), party.entropy.seed()
     mine = _renewed(held, scored, seed, first=False)
     # The coordinator counts labels, and tells last: what the asker needs is on its way by then.
-    yield Send(told.asker, HandedScores(wire.Words.of(mine)))
+    yield Send(request.asker, HandedScores(wire.Words.of(mine)))
     yield Send(party.study.roster.coordinator, RenewedShares(seed))
 
 
-def _asked_for(party: PartyContext, models: Sequence[HeldShare], told: ScoreRequest) -> HeldShare:
+def _asked_for(
+    party: PartyContext, models: Sequence[HeldShare], request: ScoreRequest
+) -> HeldShare:
     """The model of a request, if the request is one that this study allows."""
     study, coordinator = party.study, party.study.roster.coordinator
-    if told.asker not in study.roster.peers or not 0 <= told.model < len(models):
+    if request.asker not in study.roster.peers or not 0 <= request.model < len(models):
         raise ViolationError(
             f"expected a peer's query of one of {len(models)} models, found one of "
-            f"{told.asker!r} of model {told.model}",
+            f"{request.asker!r} of model {request.model}",
             party=coordinator,
         )
-    held = models[told.model]
-    if told.documents < 1 or told.documents % held.scores.batch:
+    held = models[request.model]
+    if request.documents < 1 or request.documents % held.scores.batch:
         raise ViolationError(
-            f"expected a query padded to {held.scores.batch} documents, found {told.documents}",
+            f"expected a query padded to {held.scores.batch} documents, found {request.documents}",
             party=coordinator,
         )
-    if told.thresholds not in {0, len(study.plan.thresholds)}:
+    if request.thresholds not in {0, len(study.plan.thresholds)}:
         raise ViolationError(
             f"expected a query at {len(study.plan.thresholds)} thresholds or none, "
-            f"found {told.thresholds}",
+            f"found {request.thresholds}",
             party=coordinator,
         )
-    if told.dealt and study.query_dealer(told.asker) is None:
+    if request.dealt and study.query_dealer(request.asker) is None:
         raise ViolationError(
-            f"expected {told.asker!r} to deal for itself, found a dealer named", party=coordinator
+            f"expected {request.asker!r} to deal for itself, found a dealer named",
+            party=coordinator,
         )
     return held
 
 
-def _scored(party: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Scored]:
+def _scored(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Scored]:
     """A holder's shares of the scores, where the asker deals for itself."""
-    trio = own_trio(party.study, told.asker)
-    context = query_context(party.study, told.asker, told.number)
+    trio = own_trio(party.study, request.asker)
+    context = query_context(party.study, request.asker, request.number)
     holder = yield from seated(party, trio, context)
-    plan = held.scores.rows(told.documents)
-    asker = told.asker
+    plan = held.scores.rows(request.documents)
+    asker = request.asker
     return (yield from score_shares(holder, plan, held.words, asker=asker, context=context))
 
 
@@ -290,33 +293,33 @@ def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Wo
     return held.scores.ring.reduce(words)
 
 
-def _help_dealt(party: PartyContext, held: HeldShare, told: ScoreRequest) -> Party[Words | None]:
+def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Words | None]:
     """A holder's part of a query with a dealer; the first keeps its share of what was counted."""
-    context = query_context(party.study, told.asker, told.number)
-    holder = yield from seated(party, query_trio(party.study, told.asker), context)
-    plan, asker = held.scores.rows(told.documents), told.asker
+    context = query_context(party.study, request.asker, request.number)
+    holder = yield from seated(party, query_trio(party.study, request.asker), context)
+    plan, asker = held.scores.rows(request.documents), request.asker
     scored = yield from score_shares(holder, plan, held.words, asker=asker, context=context)
-    added = yield from _taken(held.scores, told)
+    added = yield from _taken(held.scores, request)
     counted = None
-    if told.thresholds:
+    if request.thresholds:
         values = _above(party.study, held.scores, scored)
         groups = held.scores.ring.reduce(added[1])
-        counted = yield from tally(holder, _tally_plan(held.scores, told), values, groups)
+        counted = yield from tally(holder, _tally_plan(held.scores, request), values, groups)
         if not holder.first:
             spread = held.scores.ring.spread(counted, party.entropy)
             yield Send(asker, CountShare(wire.Words.of(spread)))
     shares = arranged(held.scores, held.scores.ring.reduce(scored.scores - added[0]))
-    yield from tell_verdict(holder, held.scores.verdict(told.documents), shares, to=asker)
+    yield from tell_verdict(holder, held.scores.verdict(request.documents), shares, to=asker)
     return counted if holder.first else None
 
 
-def _taken(scores: ScorePlan, told: ScoreRequest) -> Party[tuple[Words, Words]]:
+def _taken(scores: ScorePlan, request: ScoreRequest) -> Party[tuple[Words, Words]]:
     """A holder's shares of what the asker adds."""
-    added = yield from receive(told.asker, AskerShares)
-    counted = told.documents if told.thresholds else 0
-    shapes = (told.documents, scores.classes), (counted, scores.classes, GROUPS)
+    added = yield from receive(request.asker, AskerShares)
+    counted = request.documents if request.thresholds else 0
+    shapes = (request.documents, scores.classes), (counted, scores.classes, GROUPS)
     shifted, groups = (
-        words_of(words, shape, sender=told.asker, what="AskerShares")
+        words_of(words, shape, sender=request.asker, what="AskerShares")
         for words, shape in zip((added.shifts, added.groups), shapes, strict=True)
     )
     return shifted, groups
@@ -331,5 +334,5 @@ def _above(study: Study, scores: ScorePlan, scored: Scored) -> Words:
     return scores.ring.reduce(scored.scores[:, :, np.newaxis] - taken[:, np.newaxis, :])
 
 
-def _tally_plan(scores: ScorePlan, told: ScoreRequest | QueryRequest) -> TallyPlan:
-    return TallyPlan(told.documents, scores.classes, told.thresholds, scores.ring)
+def _tally_plan(scores: ScorePlan, request: ScoreRequest | QueryRequest) -> TallyPlan:
+    return TallyPlan(request.documents, scores.classes, request.thresholds, scores.ring)

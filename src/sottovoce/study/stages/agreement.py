@@ -130,23 +130,23 @@ def signed(party: PartyContext) -> SignedConsent:
     return SignedConsent(party.name, digest, box, signature)
 
 
-def _compare(study: Study, found: Consent, party: str) -> None:
+def _compare(study: Study, consent: Consent, party: str) -> None:
     """Refuse another plan or roster, naming the first setting that differs."""
-    if found.consent.digest == study.digest:
+    if consent.consent.digest == study.digest:
         return
-    theirs = dict(found.settings)
+    theirs = dict(consent.settings)
     for name, ours in study.settings:
         if theirs.get(name) != ours:
             raise ViolationError(
                 f"agreed to another study: expected {name} {ours}, "
                 f"found {theirs.get(name, 'nothing')} "
-                f"(hash {study.digest.hex()[:16]}, found {found.consent.digest.hex()[:16]})",
+                f"(hash {study.digest.hex()[:16]}, found {consent.consent.digest.hex()[:16]})",
                 party=party,
                 hints=("give every participant the same plan and roster",),
             )
     raise ViolationError(
         f"agreed to another study: expected hash {study.digest.hex()[:16]}, "
-        f"found {found.consent.digest.hex()[:16]}",
+        f"found {consent.consent.digest.hex()[:16]}",
         party=party,
     )
 
@@ -164,45 +164,45 @@ def check_consent(study: Study, consent: SignedConsent) -> None:
     )
 
 
-def checked(study: Study, told: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
+def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
     """The agreement, if everybody in our roster signed our hash and the key comes with its proof.
 
     Who drew the study's key brings its `own`, and needs no proof of it.
     """
-    agreement = recalled(study, told)
+    agreement = recalled(study, agreed)
     if own is None and agreement.key is not None:
         try:
-            check_key_proof(agreement.key, told.key_proof)
+            check_key_proof(agreement.key, agreed.key_proof)
         except MalformedError as error:
             raise error.by(study.roster.coordinator) from error
     return agreement
 
 
-def recalled(study: Study, told: AgreedStudy) -> Agreement:
+def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
     """The same for a seat that checked the key's proof before, or that never encrypts."""
     pins, coordinator = study.roster.pins, study.roster.coordinator
-    names = tuple(consent.name for consent in told.consents)
+    names = tuple(consent.name for consent in agreed.consents)
     if sorted(names) != sorted(study.roster.names):
         raise ViolationError(
             f"expected the consent of {', '.join(study.roster.names)}, found {', '.join(names)}",
             party=coordinator,
         )
-    for consent in told.consents:
+    for consent in agreed.consents:
         check_consent(study, consent)
-    pins.check(coordinator, told.signature, _SIGNED_KEY, study.digest, told.key)
-    boxes = {consent.name: consent.box for consent in told.consents}
-    return Agreement(_key_of(study, told), boxes, told)
+    pins.check(coordinator, agreed.signature, _SIGNED_KEY, study.digest, agreed.key)
+    boxes = {consent.name: consent.box for consent in agreed.consents}
+    return Agreement(_key_of(study, agreed), boxes, agreed)
 
 
-def _key_of(study: Study, told: AgreedStudy) -> PublicKey | None:
+def _key_of(study: Study, agreed: AgreedStudy) -> PublicKey | None:
     """The study's key, if it is one of the plan's size."""
     coordinator = study.roster.coordinator
     if study.engine is Engine.QUORUM:
-        if told.key or told.key_proof:
+        if agreed.key or agreed.key_proof:
             raise ViolationError("expected no Paillier key in engine quorum", party=coordinator)
         return None
     try:
-        key = study.plan.public_type.from_bytes(told.key)
+        key = study.plan.public_type.from_bytes(agreed.key)
     except MalformedError as error:
         raise error.by(coordinator) from error
     if key.bits != study.plan.key_bits:

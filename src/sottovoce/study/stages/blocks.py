@@ -234,8 +234,8 @@ def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
     else:
         counts_key = yield from receive(first, CountsKey)
         key = counts_key.key
-    counts = np.rint(mine.found.roots**2).astype(np.uint64)
-    numbers = np.concatenate([counts, [mine.found.dropped_blocks, mine.found.dropped_rows]])
+    counts = np.rint(mine.blocks.roots**2).astype(np.uint64)
+    numbers = np.concatenate([counts, [mine.blocks.dropped_blocks, mine.blocks.dropped_rows]])
     shown = digest("roles/block-counts/v1", key, study.digest, numbers.astype("<u8").tobytes())
     yield Send(study.roster.coordinator, CountsDigest(shown))
 

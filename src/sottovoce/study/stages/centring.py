@@ -153,21 +153,21 @@ class Reference:
         """Measure a peer's own moments from the point, with the bias that travels."""
         moments.move(np.append(self.mean, self.bias - _UNIT))
 
-    def told(self, moved: Moments) -> tuple[float, float]:
+    def figures(self, moved: Moments) -> tuple[float, float]:
         """Return a peer's figures about its moments: its largest eigenvalue and m|mean − μ|²."""
         apart = float(moved.totals[:-1] @ moved.totals[:-1]) / max(moved.weight, 1e-9)
         return upper_end(moved.upper[:-1, :-1]), apart
 
     def ends(
-        self, told: ToldSpectrum, penalties: Floats, *, weight: float, all_peers: bool
+        self, spectrum: ToldSpectrum, penalties: Floats, *, weight: float, all_peers: bool
     ) -> "Interval":
         """Both ends of the joint spectrum, from the sums of what peers told."""
         shares, slack = _ALL if all_peers else _FEWER
         imagined = float(penalties[-1]) / self.bias**2
         tilt = imagined * float(self.mean @ self.mean)
         bounds = _Bounds(
-            told.largest / END_PARTS + float(penalties[:-1].max()) + tilt,
-            told.apart / END_PARTS + tilt,
+            spectrum.largest / END_PARTS + float(penalties[:-1].max()) + tilt,
+            spectrum.apart / END_PARTS + tilt,
             weight + imagined,
             weight / slack + imagined,
         )

@@ -371,7 +371,7 @@ def told_parts(
             end_parts(moments, fraction_bits=fraction_bits, contribution=contribution)
         )
     with threadpool_limits(1, user_api="blas"):
-        spectrum = reference.told(moments)
+        spectrum = reference.figures(moments)
     parts = (_parts(end, moments.features, fraction_bits=fraction_bits) for end in spectrum)
     return ToldSpectrum(*parts)
 

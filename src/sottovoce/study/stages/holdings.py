@@ -107,7 +107,7 @@ class PeerBlocks:
 
     rows: Floats
     targets: Floats
-    found: EnumeratedBlocks
+    blocks: EnumeratedBlocks
 
     @property
     def moments(self) -> Moments:

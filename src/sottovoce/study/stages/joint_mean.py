@@ -158,12 +158,12 @@ def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference
 def hear_mean(party: PartyContext, reference: Reference, words: int) -> Party[Reference]:
     """The corrected point, if it is one that moments of the agreed scales can be measured from."""
     teller = party.study.roster.coordinator
-    told = yield from receive(teller, JointMean)
-    if told.steps.shape != (words,):
+    received = yield from receive(teller, JointMean)
+    if received.steps.shape != (words,):
         raise ViolationError(
-            f"joint mean: expected {words} numbers, found {told.steps.shape}", party=teller
+            f"joint mean: expected {words} numbers, found {received.steps.shape}", party=teller
         )
-    corrected = reference.corrected(from_ring(told.steps.array()))
+    corrected = reference.corrected(from_ring(received.steps.array()))
     if corrected is None:
         raise ViolationError("joint mean: expected a point of at most 1/2", party=teller)
     return corrected

@@ -112,7 +112,7 @@ class Choice:
     """The winning penalty, and the number of labels every peer was told during the choice."""
 
     index: int
-    told: tuple[tuple[str, int], ...] = ()
+    labels_told: tuple[tuple[str, int], ...] = ()
 
 
 def choose_coordinator(

@@ -48,9 +48,9 @@ class PenaltyTrial:
         """Whether peers look up entities for each other's queries."""
         return self.party.study.plan.arrangement.asks_holders
 
-    def right(self, found: Sequence[Classes]) -> int:
+    def right(self, predicted: Sequence[Classes]) -> int:
         """Count the labels that are right."""
-        return sum(a == b for a, b in zip(self.true, found, strict=True))
+        return sum(a == b for a, b in zip(self.true, predicted, strict=True))
 
     def ask(self, model: PeerModel, *, number: int) -> Party[Answer]:
         """The labels that a model gives."""

@@ -396,11 +396,13 @@ def agreed_dictionary(plan: StudyPlan) -> Dictionary:
     return HashedDictionary(plan.features)
 
 
-def _dictionary_of(study: Study, told: PublishedFeatures, totals: Totals) -> Dictionary:
-    halves = _halves_of(study, told.idf_halves, totals)
+def _dictionary_of(
+    study: Study, published_features: PublishedFeatures, totals: Totals
+) -> Dictionary:
+    halves = _halves_of(study, published_features.idf_halves, totals)
     if not study.has_counts:
         return agreed_dictionary(study.plan)
-    buckets = tuple(int(bucket) for bucket in told.buckets.array())
+    buckets = tuple(int(bucket) for bucket in published_features.buckets.array())
     try:
         return JointDictionary(buckets, halves, bits=study.plan.bucket_bits)
     except InputError as error:

@@ -86,4 +86,4 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
     best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
     for name in (*party.peers, *trained[best].members):
         yield Send(name, ChosenPenalty(best))
-    return replace(trained[best], told=tuple(sorted(book.spent.items())))
+    return replace(trained[best], labels_told=tuple(sorted(book.spent.items())))

@@ -147,9 +147,9 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
     return replace(work, moved=_Moved(reference, interval.times))
 
 
-def _ends_of(told: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) -> Ends:
+def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) -> Ends:
     """The ends that dealer and peers are told, if there is an interval between them."""
-    parts, share = told.ceiling_parts, told.floor_share
+    parts, share = numbers.ceiling_parts, numbers.floor_share
     if parts < 0 or not 0 < share <= WHOLE:
         raise ViolationError(
             f"expected ends of a spectrum (from 0, and 1 to {WHOLE}), found {parts} and {share}",

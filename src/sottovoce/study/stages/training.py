@@ -152,7 +152,7 @@ def train_coordinator(
         trained = Trained(scores, prepared.totals, peers, key)
         chosen = yield from choose_coordinator(party, trained, [scores] * len(alphas))
         yield from open_covered(party, scores, key, peers)
-        return replace(trained, alpha=alphas[chosen.index], told=chosen.told)
+        return replace(trained, alpha=alphas[chosen.index], labels_told=chosen.labels_told)
     blocks = party.study.plan.arrangement.by_features
     contributed = yield from (collect_blocks if blocks else collect)(party, prepared)
     on_stage("solve")
@@ -164,7 +164,7 @@ def train_coordinator(
     index = best.index
     yield from release_share(party.study, contributed.peers, solved[index].weights)
     kept = shares[index] if party.study.asks_shares else None
-    final = replace(trained, scores=plans[index], alpha=alphas[index], told=best.told)
+    final = replace(trained, scores=plans[index], alpha=alphas[index], labels_told=best.labels_told)
     return replace(final, share=kept)
 
 

@@ -105,12 +105,12 @@ def through_intermediary(
     ]
 
 
-def told_totals(study: Study, told: TableNumbers, sender: str) -> Totals:
+def told_totals(study: Study, numbers: TableNumbers, sender: str) -> Totals:
     """The totals that a peer (or an owner) tells who builds for it."""
-    totals = Totals.read(study, told.totals, study.roster.peers, sender=sender)
-    if not 1 <= told.rows <= totals.rows:
+    totals = Totals.read(study, numbers.totals, study.roster.peers, sender=sender)
+    if not 1 <= numbers.rows <= totals.rows:
         raise ViolationError(
-            f"expected at most {totals.rows} rows, found {told.rows}", party=sender
+            f"expected at most {totals.rows} rows, found {numbers.rows}", party=sender
         )
     return totals
 

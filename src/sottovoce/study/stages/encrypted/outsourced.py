@@ -139,8 +139,8 @@ def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[P
 def hear_owner(party: PartyContext) -> Party[Prepared]:
     """At the owner's coordinator, and at its evaluator: the numbers."""
     (owner,) = party.study.roster.peers
-    told = yield from receive(owner, OwnersTotals)
-    totals = Totals.read(party.study, told.totals, (owner,), sender=owner)
+    received = yield from receive(owner, OwnersTotals)
+    totals = Totals.read(party.study, received.totals, (owner,), sender=owner)
     return Prepared(totals, _halves(party.study, totals))
 
 
@@ -213,34 +213,34 @@ def _shown(study: Study, totals: Totals) -> Totals:
 
 
 def opened_thetas(
-    numbers: LearnerNumbers, told: OwnersModel, *, key: SecretKey, sender: str
+    numbers: LearnerNumbers, received: OwnersModel, *, key: SecretKey, sender: str
 ) -> NDArray[np.float64]:
     """At who has the key: θ in the clear, of every class for every penalty."""
     scores = numbers.scores
     penalties = len(numbers.study.plan.alphas)
-    if len(told.thetas) != scores.classes * penalties:
+    if len(received.thetas) != scores.classes * penalties:
         raise ViolationError(
             f"expected θ of {scores.classes} classes for {penalties} penalties, "
-            f"found {len(told.thetas)}",
+            f"found {len(received.thetas)}",
             party=sender,
         )
     layout = numbers.theta_layout(key.public.plaintext_bits)
-    found = [agreed_from(sender, theta, layout, numbers.theta_scale) for theta in told.thetas]
-    return np.column_stack([decrypt(key, part).floats() for part in found])
+    thetas = [agreed_from(sender, theta, layout, numbers.theta_scale) for theta in received.thetas]
+    return np.column_stack([decrypt(key, part).floats() for part in thetas])
 
 
 def _read(
-    party: PartyContext, numbers: LearnerNumbers, told: OpenedModel
+    party: PartyContext, numbers: LearnerNumbers, received: OpenedModel
 ) -> list[NDArray[np.float64]]:
     """At the owner's peer: θ for every penalty."""
     penalties = len(party.study.plan.alphas)
     expected = (numbers.width, numbers.scores.classes * penalties)
-    if told.thetas.shape != expected:
+    if received.thetas.shape != expected:
         raise ViolationError(
-            f"expected weights of shape {expected}, found {told.thetas.shape}",
+            f"expected weights of shape {expected}, found {received.thetas.shape}",
             party=party.study.roster.coordinator,
         )
-    return np.split(told.thetas.array().view(np.float64), penalties, axis=1)
+    return np.split(received.thetas.array().view(np.float64), penalties, axis=1)
 
 
 def _best(
