@@ -4,7 +4,7 @@ import csv
 import shutil
 from pathlib import Path
 
-from harness.terminals import WAIT_SECONDS, exported, opened, typed
+from harness.processes.terminals import WAIT_SECONDS, exported, opened, typed
 
 FOLDER = Path(__file__).parents[1] / "examples" / "alice-bob-cate"
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.terminals import WAIT_SECONDS, Machine, exported, opened, typed
+from harness.processes.terminals import WAIT_SECONDS, Machine, exported, opened, typed
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "tutorials" / "three-machines.md").read_text(encoding="utf-8")

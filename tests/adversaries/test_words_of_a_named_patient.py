@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.dishonest_peer import NAME, VICTIM, Mallory
+from harness.examples.dishonest_peer import NAME, VICTIM, Mallory
 from sottovoce.errors import SottovoceError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import Policy

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from harness.entropy import SeededEntropy
-from harness.exposed_notes import Victim, victim
+from harness.examples.exposed_notes import Victim, victim
 from sottovoce.attacks import attack_everything, score
 from sottovoce.attacks.readings import readings
 from sottovoce.numbers.residues import Base

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.exposed_notes import Victim, victim
+from harness.examples.exposed_notes import Victim, victim
 from sottovoce.attacks import (
     ExposedBlocks,
     ExposedMoments,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.exposed_notes import victim
+from harness.examples.exposed_notes import victim
 from sottovoce.attacks import Recovered, score
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.commands import call
-from harness.parsing import commands_in, is_known, mentioned, options_of, parsed
+from harness.processes.parsing import commands_in, is_known, mentioned, options_of, parsed
 from sottovoce.errors import SottovoceError
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ import pytest
 
 from harness.commands import call
 from harness.entropy import SeededEntropy
-from harness.parsing import commands_in
+from harness.processes.parsing import commands_in
 from sottovoce import errors
 from sottovoce.datasets import clinical_notes, write_notes
 from sottovoce.errors import DamagedFileError, InputError, JournalError, LedgerError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.encoders import SmallEncoder
+from harness.examples.encoders import SmallEncoder
 from sottovoce.clusters import LocalCores, executor_workers
 from sottovoce.clusters.dask_cluster import dask_workers
 from sottovoce.errors import InputError

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from console.conftest import running
-from harness.browser import Tab, browser, chromium
 from harness.commands import call
 from harness.network import QuickPlan
+from harness.processes.browser import Tab, browser, chromium
 from sottovoce import __version__
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.entropy import SystemEntropy

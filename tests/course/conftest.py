@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.courses import Told
 from harness.entropy import SeededEntropy
+from harness.examples.courses import Told
 from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.roster import Participant, Role, Roster, member_of

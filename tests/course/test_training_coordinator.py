@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.courses import Told
+from harness.examples.courses import Told
 from sottovoce.course.actions import (
     CleanUp,
     DropAll,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.absence import Absence
 from harness.commands import call
-from harness.copies import Copying, bodies_read
-from harness.homes import Homes, homes
-from harness.lives import KilledError
+from harness.examples.absence import Absence
 from harness.network import Network, network, read_toy
+from harness.processes.copies import Copying, bodies_read
+from harness.processes.homes import Homes, homes
+from harness.processes.lives import KilledError
 from sottovoce.cli.answers.large_questions import LargeQuestion
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, remember
 from sottovoce.console.listening import console_tls

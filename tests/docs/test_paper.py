@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.arrangements import BY_NAME
+from harness.examples.arrangements import BY_NAME
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ import pytest
 import typer
 
 from harness.commands import call
-from harness.homes import Homes, homes
 from harness.network import QuickPlan
+from harness.processes.homes import Homes, homes
 from sottovoce.cli.program import app
 from sottovoce.config.study_file import parse_study
 

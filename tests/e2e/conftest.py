@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.machines import Forks, Scene, Village, forking, village
+from harness.processes.machines import Forks, Scene, Village, forking, village
 
 TESTS = Path(__file__).parent.parent
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.arrangements import BY_NAME
-from harness.machines import COORDINATOR, Village
+from harness.examples.arrangements import BY_NAME
+from harness.processes.machines import COORDINATOR, Village
 from sottovoce.protocols.blind_sum.rounds import TwoPeersWarning
 
 # One arrangement has two peers only.

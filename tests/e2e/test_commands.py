@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.balancer import Balancer
-from harness.machines import free_port
-from harness.postgres import postgres_server
+from harness.processes.balancer import Balancer
+from harness.processes.machines import free_port
+from harness.processes.postgres import postgres_server
 from harness.studies import notes
 
 SITES = ("north", "harbour", "valley")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machines import Village
+from harness.processes.machines import Village
 from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]

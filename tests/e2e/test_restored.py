@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machines import ReadBody, Village
+from harness.processes.machines import ReadBody, Village
 from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]

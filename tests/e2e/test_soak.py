@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.machines import Village
-from harness.namespaces import lan, why_not
+from harness.processes.machines import Village
+from harness.processes.namespaces import lan, why_not
 
 pytestmark = pytest.mark.soak
 Founded = Callable[..., Village]

@@ -1,1 +1,1 @@
-"""What tests share: seeded entropy, small keys, a fake wire."""
+"""What most tests share: seeded entropy, toy keys, studies, a network, noise; the rest in rooms."""

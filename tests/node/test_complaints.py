@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.absence import Absence
 from harness.entropy import SeededEntropy
+from harness.examples.absence import Absence
 from harness.network import Network, described, network, study_text
 from sottovoce.course.complaints import Judgement, believed, complaints, judged
 from sottovoce.course.control import COORDINATOR, Failed

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.carried import letters_carried
 from harness.entropy import SeededEntropy
 from harness.network import Network, network, toy_key
+from harness.processes.carried import letters_carried
 from sottovoce.course.control import Seating, SeatRecord
 from sottovoce.errors import TheirError, ViolationError
 from sottovoce.keyfiles.models import read_model

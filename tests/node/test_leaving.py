@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.absence import Absence
 from harness.entropy import SeededEntropy
+from harness.examples.absence import Absence
 from harness.network import Network, network, read_toy
 from sottovoce.course import control
 from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded, StudyStopped

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from harness.absence import Absence
-from harness.lives import KilledError, Life
+from harness.examples.absence import Absence
 from harness.network import Network
+from harness.processes.lives import KilledError, Life
 from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
 from sottovoce.course.queries.records import AskerRecord
 from sottovoce.entropy import SystemEntropy

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.carried import letters_carried
 from harness.network import Network, read_toy
+from harness.processes.carried import letters_carried
 from sottovoce.course.control import Rejoining
 from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
 from sottovoce.keyfiles.models import read_model

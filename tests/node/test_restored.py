@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.copies import Copying, bodies_read
-from harness.lives import KilledError
 from harness.network import Network, network
+from harness.processes.copies import Copying, bodies_read
+from harness.processes.lives import KilledError
 from sottovoce.course.news import StudyFinished
 from sottovoce.errors import CopyError, JournalError
 from sottovoce.text.documents import Document

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.copies import Copying
-from harness.lives import KilledError
 from harness.network import network
+from harness.processes.copies import Copying
+from harness.processes.lives import KilledError
 from sottovoce.course.news import StageBegan
 from sottovoce.errors import DamagedJournalError, StoppedError
 from sottovoce.node.coordinator.serving import cancel_study

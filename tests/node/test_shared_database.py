@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from harness.network import network
-from harness.postgres import postgres_server
+from harness.processes.postgres import postgres_server
 from sottovoce.course.news import StageBegan
 
 SITES = ("north", "harbour", "valley")

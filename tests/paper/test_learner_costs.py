@@ -5,9 +5,9 @@ import pytest
 from benchmarks.arithmetic import learner_costs
 from benchmarks.arithmetic.costs import Cost
 from benchmarks.arithmetic.learner_costs import LearnerCost
-from harness.counting import Counting
-from harness.descents import plan_for, rados_for, terms_for
+from harness.conversations.counting import Counting
 from harness.entropy import SeededEntropy
+from harness.examples.descents import plan_for, rados_for, terms_for
 from harness.keys import toy_key
 from harness.learners import NAMES, numeric_parts
 from harness.two_party import talk

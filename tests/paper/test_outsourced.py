@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.descents import plan_for as descent_plan
 from harness.entropy import SeededEntropy
+from harness.examples.descents import plan_for as descent_plan
 from harness.keys import toy_key
 from harness.learners import text_parts
 from harness.meddling import is_kind, rewriting

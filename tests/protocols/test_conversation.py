@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from harness.conversations.spoken import NOTHING, Square, Squared
 from harness.meddling import Change, Crashing, Holding, Swapping, dropping, is_kind, repeating
-from harness.spoken import NOTHING, Square, Squared
 from sottovoce.errors import (
     AbsenceError,
     BoundError,

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from harness.spoken import NOTHING, Square, Squared
+from harness.conversations.spoken import NOTHING, Square, Squared
 from sottovoce.errors import (
     BoundError,
     MalformedError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.replay import record, refusal, said_alone
+from harness.conversations.replay import record, refusal, said_alone
 from sottovoce.protocols.seat import Packet
 from sottovoce.wire.codec import tag_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import browser, chromium
+from harness.processes.browser import browser, chromium
 from report.test_report import PARTS, facts
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.node.site.shown_card import card_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.arrangements import BY_NAME, one_draw
+from harness.examples.arrangements import BY_NAME, one_draw
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
 from sottovoce.course.trained_study import StudyOutcome

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.encoders import SmallEncoder
+from harness.examples.encoders import SmallEncoder
 from harness.studies import Case
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.encoding import provide

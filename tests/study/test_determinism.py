@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent.parent
 
 def transcript(hash_seed: int, threads: int) -> list[str]:
     settings = {"PYTHONHASHSEED": str(hash_seed), "OPENBLAS_NUM_THREADS": str(threads)}
-    command = [sys.executable, "-m", "harness.whole_studies"]
+    command = [sys.executable, "-m", "harness.examples.whole_studies"]
     done = subprocess.run(
         command, cwd=TESTS, env=os.environ | settings, capture_output=True, text=True, check=True
     )

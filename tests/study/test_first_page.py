@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.example_text import ARRANGEMENTS, example_among_peers
+from harness.examples.example_text import ARRANGEMENTS, example_among_peers
 from harness.studies import Case
 from sottovoce.config.study_file import StudyDescription, example, parse_study
 from sottovoce.entropy import SystemEntropy

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.conversations.pooled import contributed_shares, guessed, integers
 from harness.entropy import SeededEntropy
 from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
-from harness.pooled import contributed_shares, guessed, integers
 from harness.studies import BINARY, notes
 from sottovoce.attacks import attack_everything, score
 from sottovoce.course.memory import run_study

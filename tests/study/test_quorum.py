@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.quorum_studies import exact_counts, opened_totals, opened_weights
+from harness.examples.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
 from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.quorum_studies import exact_counts, opened_totals
+from harness.examples.quorum_studies import exact_counts, opened_totals
 from harness.studies import Case
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan

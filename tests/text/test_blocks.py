@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.encoders import SmallEncoder
+from harness.examples.encoders import SmallEncoder
 from sottovoce.errors import InputError
 from sottovoce.text.blocks import Blocks, tail_places
 from sottovoce.text.dictionaries import GivenDictionary

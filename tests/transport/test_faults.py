@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
-from harness.copies import bodies_read
 from harness.ports import STUDY, identity_of, served_mailbox
-from harness.wires import wire_to
+from harness.processes.copies import bodies_read
+from harness.processes.wires import wire_to
 from sottovoce.errors import AbsenceError, MalformedError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, Limits

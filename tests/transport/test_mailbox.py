@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.mailbox_letters import SESSION, letter, run, sealed
+from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, MisuseError
 from sottovoce.transport import Mailbox
 from sottovoce.transport.committing import Committer

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.mailbox_letters import SESSION, letter, run, sealed
+from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, KeyFileError
 from sottovoce.transport import Limits, Mailbox
 from sottovoce.transport.limits import PART

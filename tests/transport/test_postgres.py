@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.ports import STUDY, certificate_files, identity_of
-from harness.postgres import postgres_server
+from harness.processes.postgres import postgres_server
 from sottovoce.errors import InputError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, Limits, Mailbox
@@ -240,7 +240,8 @@ async def letter_server(postgres, name, folder):
     """A process with a port; killed at the end, if it still runs."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "harness.letter_server", postgres.address, name, str(folder),
+        sys.executable, "-m", "harness.processes.letter_server",
+        postgres.address, name, str(folder),
         stdout=PIPE, env=environment,
     )  # fmt: skip
     try:

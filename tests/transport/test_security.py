@@ -7,7 +7,16 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of
-from harness.served_office import FETCH, RUN, SESSION, ask, at_work, in_office, letter, signed
+from harness.processes.served_office import (
+    FETCH,
+    RUN,
+    SESSION,
+    ask,
+    at_work,
+    in_office,
+    letter,
+    signed,
+)
 from sottovoce.errors import MismatchError, SottovoceError, ViolationError
 from sottovoce.transport import CoordinatorLine, Mailbox
 from sottovoce.transport.certificates import client_context

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.conversations.replay import CHANGES, record, refusal
 from harness.entropy import SeededEntropy
-from harness.replay import CHANGES, record, refusal
 from sottovoce.protocols.blind_sum import (
     Plan,
     ResidueSpace,

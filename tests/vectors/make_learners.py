@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.descents import rados_for
-from harness.descents import terms_for as descent_terms
+from harness.conversations.replay import CHANGES, record, refusal
 from harness.entropy import SeededEntropy
+from harness.examples.descents import rados_for
+from harness.examples.descents import terms_for as descent_terms
 from harness.keys import toy_key
 from harness.learners import NAMES, numeric_parts
-from harness.replay import CHANGES, record, refusal
 from harness.two_party import codec_for
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain

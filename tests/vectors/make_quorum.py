@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.conversations.replay import CHANGES, record, refusal
 from harness.entropy import SeededEntropy
 from harness.quorums import here, quorum_of, shared
-from harness.replay import CHANGES, record, refusal
 from sottovoce.entropy import Expansion
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.quorum.dealing import seated

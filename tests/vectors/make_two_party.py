@@ -11,8 +11,16 @@ from typing import Any
 
 import msgspec
 
-from harness.blocks import BLOCKS, Block
-from harness.transcripts import SEEDS, deliver, from_json, record, seated, to_json, with_body
+from harness.conversations.blocks import BLOCKS, Block
+from harness.conversations.transcripts import (
+    SEEDS,
+    deliver,
+    from_json,
+    record,
+    seated,
+    to_json,
+    with_body,
+)
 from harness.two_party import codec_for
 from sottovoce.errors import TheirError
 from sottovoce.paper.inversion.crossed import MaskedMatrices
@@ -217,7 +225,7 @@ def _another_key(found: Packet, block: Block) -> Packet:
 
 def _bare(block: Block) -> Any:
     """The matrix without masks on it."""
-    from harness.blocks import MATRIX, ROWS, SCALE, seal
+    from harness.conversations.blocks import MATRIX, ROWS, SCALE, seal
     from harness.entropy import SeededEntropy
 
     matrix = seal(block.key, MATRIX, SCALE, slots=ROWS)

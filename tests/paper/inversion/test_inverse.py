@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.conversations.two_party_ideals import plain_inverse
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.two_party import talk
-from harness.two_party_ideals import plain_inverse
 from sottovoce.errors import BoundError, InputError, MismatchError, SottovoceError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.paper.inversion.crossed import MaskedMatrices

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.descents import all_rados, entropy, plan_for, rados_for, terms_for
 from harness.entropy import ForgetfulEntropy
+from harness.examples.descents import all_rados, entropy, plan_for, rados_for, terms_for
 from harness.keys import toy_key
 from harness.learners import text_parts
 from harness.meddling import Crashing, dropping, is_kind, repeating, rewriting

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.descents import all_rados, entropy, rados_for, terms_for
 from harness.entropy import SeededEntropy
+from harness.examples.descents import all_rados, entropy, rados_for, terms_for
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import sealed, talk

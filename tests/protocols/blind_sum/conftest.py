@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.small_rounds import Watched
+from harness.conversations.small_rounds import Watched
 from sottovoce.protocols.blind_sum import (
     Member,
     pairwise,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from harness.conversations.small_rounds import PEERS, C, E, Watched, plan_for, small
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import Crashing
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.small_rounds import PEERS, C, E, Watched, plan_for, small
 from sottovoce.entropy import Expansion
 from sottovoce.errors import AbsenceError, ViolationError
 from sottovoce.numbers.fixed import Scale

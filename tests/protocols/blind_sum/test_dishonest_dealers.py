@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.conversations.small_rounds import PEERS, C, E, Watched, plan_for, small
 from harness.entropy import SeededEntropy
 from harness.meddling import Change, Crashing, is_kind
-from harness.small_rounds import PEERS, C, E, Watched, plan_for, small
 from sottovoce.errors import AbsenceError, MisuseError, ViolationError
 from sottovoce.protocols.blind_sum import (
     Member,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.conversations.pairwise_rounds import PEERS, N, names, plan_for, values_for
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.meddling import (
@@ -16,7 +17,6 @@ from harness.meddling import (
     is_kind,
     repeating,
 )
-from harness.pairwise_rounds import PEERS, N, names, plan_for, values_for
 from sottovoce.errors import (
     AbsenceError,
     InputError,

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from harness.conversations.pairwise_rounds import PEERS, N, names, plan_for, values_for
 from harness.entropy import SeededEntropy
 from harness.meddling import (
     Change,
@@ -14,7 +15,6 @@ from harness.meddling import (
     is_kind,
     rewriting,
 )
-from harness.pairwise_rounds import PEERS, N, names, plan_for, values_for
 from sottovoce.errors import (
     AbsenceError,
     InputError,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.replay import record, refusal, said_alone, seat_of
+from harness.conversations.replay import record, refusal, said_alone, seat_of
 from sottovoce.errors import TheirError, ViolationError
 from sottovoce.protocols.seat import Packet, Seat
 from sottovoce.wire import Codec

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from harness.conversations.pooled import guessed
 from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform
-from harness.pooled import guessed
 from harness.quorums import here, quorum_of, shared
 from sottovoce import wire
 from sottovoce.errors import BoundError, InputError, ViolationError

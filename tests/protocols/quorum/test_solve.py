@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
+from harness.examples.text_moments import Floats, text_moments
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform
 from harness.quorums import OPENER, here, joined, quorum_of, shared
-from harness.text_moments import Floats, text_moments
 from sottovoce import wire
 from sottovoce.errors import InputError, MismatchError, SottovoceError, ViolationError
 from sottovoce.numbers import residues

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.conversations.replay import record, refusal, said_alone
 from harness.quorums import quorum_of
-from harness.replay import record, refusal, said_alone
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import PRIMES, Base
 from sottovoce.protocols.quorum.sharing import put_together

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.conversations.enumeration import grid
 from harness.entropy import SeededEntropy
-from harness.enumeration import grid
 from harness.noise import assert_looks_uniform
 from sottovoce.errors import MismatchError
 from sottovoce.numbers.ring import Words

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.text_moments import text_moments
+from harness.examples.text_moments import text_moments
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers.ring import decode
 from sottovoce.protocols.shares.contribution import MomentScales

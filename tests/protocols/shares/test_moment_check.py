@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.entropy import SeededEntropy
+from harness.examples.text_moments import text_moments
 from harness.meddling import is_kind, rewriting
-from harness.text_moments import text_moments
 from sottovoce import wire
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers.ring import Words, share

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.conversations.enumeration import GivenWords, grid, words
+from harness.conversations.opened import opened_words
 from harness.entropy import SeededEntropy
-from harness.enumeration import GivenWords, grid, words
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.opened import opened_words
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError

@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.conversations.opened import opened_words
+from harness.conversations.solve_twin import dealt_masks, signed, solve_plainly
 from harness.entropy import SeededEntropy
+from harness.examples.text_moments import Floats, TextMoments, text_moments
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.opened import opened_words
-from harness.solve_twin import dealt_masks, signed, solve_plainly
-from harness.text_moments import Floats, TextMoments, text_moments
 from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError, MisuseError, ViolationError

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from harness.conversations.opened import opened_words
 from harness.entropy import SeededEntropy
 from harness.noise import assert_looks_uniform
-from harness.opened import opened_words
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Outcome

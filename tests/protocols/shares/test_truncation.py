@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from harness.conversations.enumeration import GivenWords, grid, words
+from harness.conversations.opened import opened_words
 from harness.entropy import SeededEntropy
-from harness.enumeration import GivenWords, grid, words
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform, assert_shows_structure
-from harness.opened import opened_words
 from sottovoce import wire
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, share, to_ring

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from harness.conversations.opened import opened_words
 from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform
-from harness.opened import opened_words
 from sottovoce import wire
 from sottovoce.errors import BoundError, InputError, MismatchError, MisuseError, ViolationError
 from sottovoce.numbers.fixed import Scale

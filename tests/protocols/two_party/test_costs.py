@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.arithmetic.costs import MESSAGE_BYTES, TENSOR_BYTES, Cost
-from harness.blocks import BLOCKS, Block
-from harness.counting import Counting
+from harness.conversations.blocks import BLOCKS, Block
+from harness.conversations.counting import Counting
 from harness.entropy import SeededEntropy
 from sottovoce.paillier import Ciphertext
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.conversations.two_party_ideals import plain_solution
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
 from harness.noise import assert_looks_uniform, assert_shows_structure
 from harness.two_party import talk
-from harness.two_party_ideals import plain_solution
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER

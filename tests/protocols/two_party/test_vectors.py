@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.blocks import BLOCKS, Block
-from harness.transcripts import SEEDS, deliver, from_json, record, seated, to_json
+from harness.conversations.blocks import BLOCKS, Block
+from harness.conversations.transcripts import SEEDS, deliver, from_json, record, seated, to_json
 from sottovoce import errors
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 

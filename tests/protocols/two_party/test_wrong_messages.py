@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from harness.blocks import BLOCKS, Block
+from harness.conversations.blocks import BLOCKS, Block
 from harness.entropy import SeededEntropy
 from harness.meddling import Change
 from harness.two_party import codec_for

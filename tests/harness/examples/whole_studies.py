@@ -1,7 +1,7 @@
 """Whole studies from one seed, every seat with an entropy of its own, and all that was sent.
 
-`python -m harness.whole_studies` prints a line for every packet of several studies, so that
-two processes can be compared.
+`python -m harness.examples.whole_studies` prints a line for every packet of several studies, so
+that two processes can be compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 WAIT_SECONDS = 120.0
-AXE = Path(__file__).parents[1] / "vendor" / "axe-core" / "axe.min.js"
+AXE = Path(__file__).parents[2] / "vendor" / "axe-core" / "axe.min.js"
 
 
 def chromium() -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.blocks import Block
+from harness.conversations.blocks import Block
 from harness.entropy import SeededEntropy
 from harness.two_party import codec_for
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party, dismiss

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.lives import KilledError
+from harness.processes.lives import KilledError
 from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.transport.request_handlers import RequestHandlers
 

@@ -1,8 +1,8 @@
 """A coordinator and its sites as processes of their own, over TLS, which a test can kill.
 
-One process imports everything and forks the others (`python -m harness.machines`), so that a
-machine starts in milliseconds. It has the toy plan of `harness.network`; everything else of it
-is what the commands run. Every machine writes its events and its result to a file.
+One process imports everything and forks the others (`python -m harness.processes.machines`), so
+that a machine starts in milliseconds. It has the toy plan of `harness.network`; everything else of
+it is what the commands run. Every machine writes its events and its result to a file.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from harness.arrangements import BY_NAME, one_draw
 from harness.entropy import SeededEntropy
-from harness.namespaces import Lan, enter
+from harness.examples.arrangements import BY_NAME, one_draw
 from harness.network import Network, read_toy
-from harness.storms import Storm
+from harness.processes.namespaces import Lan, enter
+from harness.processes.storms import Storm
 from harness.studies import notes
 from sottovoce.cli.watching import as_line
 from sottovoce.course.memory import run_study
@@ -113,7 +113,7 @@ class Scene:
     dictionary: str = "given"
     more: str = ""
     arrangement: str = ""
-    """One of `harness.arrangements`, which then says everything."""
+    """One of `harness.examples.arrangements`, which then says everything."""
 
     @property
     def by_site(self) -> Mapping[str, Sequence[Document]]:
@@ -583,7 +583,7 @@ def forking(folder: Path) -> Iterator[Forks]:
     settings = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     settings["PYTHONPATH"] = str(folder.parent)  # the list of arrangements is in benchmarks
     with subprocess.Popen(
-        [sys.executable, "-m", "harness.machines"],
+        [sys.executable, "-m", "harness.processes.machines"],
         cwd=folder,
         env=os.environ | settings,
         stdin=subprocess.PIPE,

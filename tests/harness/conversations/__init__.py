@@ -1,0 +1,1 @@
+"""Conversations of one protocol: its blocks, their ideals, records on file, and what was opened."""

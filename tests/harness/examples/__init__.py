@@ -1,0 +1,1 @@
+"""Small studies, texts and peers with which tests run whole courses."""
