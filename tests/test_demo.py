@@ -154,7 +154,7 @@ def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
 def test_no_text_lies_outside_its_site(played: Played) -> None:
     for site in SITES:
         others = "\0".join(
-            note.text for one in SITES if one != site for note in notes_of(played, one)
+            note.text for other in SITES if other != site for note in notes_of(played, other)
         )
         pieces = [
             note.text[start : start + 32]

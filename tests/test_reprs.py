@@ -208,13 +208,13 @@ def could_tell(hint: Any) -> bool:
     result = list(parts(hint))
     if result[0] is abc.Callable:  # a function shows its name
         return False
-    kinds = [one for one in result if isinstance(one, type)]
-    if any(one is Any or one is object for one in result):
+    kinds = [hint for hint in result if isinstance(hint, type)]
+    if any(hint is Any or hint is object for hint in result):
         return True
     if any(issubclass(kind, BULK) for kind in kinds):
         return True
-    many = any(issubclass(one, abc.Iterable) and not issubclass(one, str) for one in kinds)
-    return many and any(one in NUMBERS for one in kinds)
+    many = any(issubclass(kind, abc.Iterable) and not issubclass(kind, str) for kind in kinds)
+    return many and any(kind in NUMBERS for kind in kinds)
 
 
 def shown(kind: type) -> Iterator[str]:
@@ -259,8 +259,10 @@ def test_a_discreet_type_holds_arrays_and_plain_numbers(kind: type) -> None:
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
         kinds = [part for part in parts(hints[field.name]) if isinstance(part, type)]
-        assert any(issubclass(one, BULK[:3]) for one in kinds) or not could_tell(hints[field.name])
-        assert not any(issubclass(one, BULK[3:]) for one in kinds)
+        assert any(issubclass(kind, BULK[:3]) for kind in kinds) or not could_tell(
+            hints[field.name]
+        )
+        assert not any(issubclass(kind, BULK[3:]) for kind in kinds)
 
 
 BY_NAME = {Reading, Labelling, Release, SelectionRule}

@@ -69,10 +69,10 @@ def test_labels_told_while_a_penalty_is_chosen_are_charged(case: Case, engine: s
     for alphas in ((1.0,), (1.0, 4.0), (1.0, 4.0, 16.0)):
         outcome = case.changed(alpha=alphas, query_budget=900).run()
         spent.append(outcome.queries.spent)
-        assert all(outcome.queries.left(one) == 900 - spent[-1][one] for one in case.documents)
+        assert all(outcome.queries.left(peer) == 900 - spent[-1][peer] for peer in case.documents)
     for name, mine in case.documents.items():
         held_back = len(held_back_side(outcome.parties[name], mine))
-        alone, two, three = (one[name] for one in spent)
+        alone, two, three = (counts[name] for counts in spent)
         # Filled up to whole ciphertexts, which hold other numbers of documents for other penalties.
         assert alone == 0
         assert min(two / 2, three / 3, three - two) >= held_back >= 10

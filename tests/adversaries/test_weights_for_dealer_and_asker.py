@@ -83,7 +83,9 @@ def test_one_word_texts_give_them_the_exact_weights(
     rows = integer_rows(case.study, model.space, asker, texts, key=model.key).toarray()
     ring = outcome.trained.scores.ring
     true = decrypt(toy_key, model.weights).integers
-    weights = ring.signed(ring.reduce(np.array([int(one) % 2**64 for one in true[:, 0]], "u8")))
+    weights = ring.signed(
+        ring.reduce(np.array([int(weight) % 2**64 for weight in true[:, 0]], "u8"))
+    )
     scores = kept.scores()[: len(texts)]
     # But for the last place, in which a share of a score is cut.
     assert np.abs(scores - rows @ weights).max() <= 1
@@ -95,7 +97,7 @@ def test_one_word_texts_give_them_the_exact_weights(
 
 
 def test_the_pages_say_so() -> None:
-    (pool,) = [one for one in POOLS if one.who == "the dealer of a query and whoever asks"]
+    (pool,) = [pool for pool in POOLS if pool.who == "the dealer of a query and whoever asks"]
     assert "the exact weights" in pool.gets
 
 

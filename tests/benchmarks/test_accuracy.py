@@ -58,11 +58,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_sets_known_by_name_are_compared(folder: Path) -> None:
     result = list(compare_known(folder, SMALL))
     assert known_sets(folder) == ["sms_spam.csv", "mts_dialog.jsonl", "maccrobat_brat"]
-    assert [one.name for one in result] == ["SMS", "MTS", "MACCROBAT", "MACCROBAT weighted"]
-    assert [len(one.ours) for one in result] == [3, 1, 3, 3]
-    for one in result:
-        assert min(one.ours) > 0.9
-        assert min(one.partner) > 0.9
+    assert [comparison.name for comparison in result] == [
+        "SMS",
+        "MTS",
+        "MACCROBAT",
+        "MACCROBAT weighted",
+    ]
+    assert [len(comparison.ours) for comparison in result] == [3, 1, 3, 3]
+    for comparison in result:
+        assert min(comparison.ours) > 0.9
+        assert min(comparison.partner) > 0.9
     assert result[1].sizes[:2] == (150, 50)
 
 
@@ -113,9 +118,11 @@ def test_copies_stay_with_one_peer_and_on_one_side() -> None:
     documents = [Document(f"text {n % 20}") for n in range(60)]
     parts = simulated_peers(documents, 4)
     assert sum(map(len, parts)) == 60
-    assert sum(len({one.text for one in part}) for part in parts) == 20
+    assert sum(len({document.text for document in part}) for part in parts) == 20
     for pair in split_pairs(documents):
-        assert not {one.text for one in pair.train} & {document.text for document in pair.test}
+        assert not {document.text for document in pair.train} & {
+            document.text for document in pair.test
+        }
 
 
 def test_a_bar_is_met_or_not_by_the_mean() -> None:

@@ -54,7 +54,7 @@ def test_documents_have_their_words_and_the_bias() -> None:
 
 def test_a_wrong_label_is_no_figure(monkeypatch) -> None:
     true = bench.Parties.truth
-    monkeypatch.setattr(bench.Parties, "truth", lambda *args: [-one for one in true(*args)])
+    monkeypatch.setattr(bench.Parties, "truth", lambda *args: [-label for label in true(*args)])
     with pytest.raises(AssertionError, match="wrong label"):
         list(measure([ClassifyTrial(40, 10, 64, 1)], bits=768, kind=InsecureToyPlan))
 

@@ -128,7 +128,10 @@ def test_every_table_can_be_read_again(
     from sottovoce.sources import SourceOptions
 
     again = open_source(tmp_path / name, SourceOptions(text="note", label="found"))
-    assert [(one.text, one.label) for one in again] == [("a b", "urgent"), ("c", "urgent")]
+    assert [(document.text, document.label) for document in again] == [
+        ("a b", "urgent"),
+        ("c", "urgent"),
+    ]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
@@ -152,7 +155,7 @@ def test_rows_without_a_known_word_are_counted_and_marked_only_where_asked_for(
 ) -> None:
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     given = ["classify", tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--home", site.home]
-    done = CliRunner().invoke(cli.app, [str(one) for one in given])
+    done = CliRunner().invoke(cli.app, [str(argument) for argument in given])
     assert "1 of 3 rows have no word that the model knows" in done.stderr
     assert "known word" not in (tmp_path / "out.csv").read_text(encoding="utf-8")
     facts = json.loads(call(site, tmp_path / "new.csv", "--out", tmp_path / "two.csv", "--json"))

@@ -145,7 +145,7 @@ def _assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
-            names = {one.id for at in node.targets for one in ast.walk(at) if _is_name(one)}
+            names = {name.id for at in node.targets for name in ast.walk(at) if _is_name(name)}
             for name in names:
                 found.setdefault(name, []).append(node.value)
     return found
@@ -171,7 +171,7 @@ def _hints() -> dict[str, set[str]]:
     for path in SOURCES:
         for hint, called in _hints_of(ast.parse(path.read_text(encoding="utf-8"))):
             kind = getattr(errors, called, errors.SottovoceError)
-            found.setdefault(hint, set()).update(one.__name__ for one in kind.__mro__)
+            found.setdefault(hint, set()).update(base.__name__ for base in kind.__mro__)
     return found
 
 
@@ -179,14 +179,18 @@ def _source_of(name: str) -> str:
     """The text of the test of this name."""
     path, _, test = name.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    matches = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == test]
+    matches = [
+        function
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef) and function.name == test
+    ]
     assert matches, name
     return ast.unparse(matches[0])
 
 
 def test_every_hint_that_touches_a_file_is_done_by_a_test() -> None:
     hints = _hints()
-    assert {one for one in hints if TOUCHING.search(one)} - NO_FILE == set(FILES)
+    assert {hint for hint in hints if TOUCHING.search(hint)} - NO_FILE == set(FILES)
     for hint, name in FILES.items():
         awaited = re.findall(r"\w+Error\b", _source_of(name))
         assert set(awaited) & hints[hint], (hint, name)
@@ -264,7 +268,7 @@ def test_a_ledger(tmp_path: Path) -> None:
     with SiteLedger(path, north) as ledger:
         for note in ("one", "two", "three"):
             ledger.append(Entry("s1", LineKind.REPAIR, note=note))
-    copies = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    copies = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     with pytest.raises(LedgerError) as caught:
         SiteLedger(path, north)

@@ -132,7 +132,7 @@ def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
     assert all("sottovoce join" not in hint for hint in caught.value.hints)
     (row,) = json.loads(call("study", "list", "--home", home, "--json"))
     seats = json.loads(call("status", "--home", home, "--json"))["joined"]
-    assert {row["phase"], *(one["phase"] for one in seats)} == {phase}
+    assert {row["phase"], *(seat["phase"] for seat in seats)} == {phase}
 
 
 def test_anothers_invitation_does_not_take_the_place_of_a_seat(

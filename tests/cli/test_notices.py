@@ -27,7 +27,7 @@ def test_a_program_hears_what_people_are_needed_for_and_nothing_else(tmp_path: P
         notices.on_event(STOPPED)
         notices.on_event(news.StudyFinished("s-1", "north"))
     told = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
-    assert [one["event"] for one in told] == ["study-stopped", "study-finished"]
+    assert [event["event"] for event in told] == ["study-stopped", "study-finished"]
     assert set(told[0]) == {"event", "study", "seat", "at"}
 
 

@@ -38,11 +38,11 @@ def other_value(option: Any) -> Any:
     if isinstance(default, bool):
         return not default
     if isinstance(default, Enum):
-        return next(one.value for one in type(default) if one is not default)
+        return next(member.value for member in type(default) if member is not default)
     if isinstance(default, int | float):
         return default + 1
     one_or_many = (["one thing", "another"], [9, 8]) if option.multiple else ("said elsewhere", 9)
-    return next(one for one in (*one_or_many, "rados") if takes(option, one))
+    return next(shown for shown in (*one_or_many, "rados") if takes(option, shown))
 
 
 def takes(option: Any, value: Any) -> bool:
@@ -64,7 +64,7 @@ def written(value: Any) -> str:
 
 
 def exported(value: Any) -> str:
-    return " ".join(f"'{one}'" for one in value) if isinstance(value, list) else str(value)
+    return " ".join(f"'{item}'" for item in value) if isinstance(value, list) else str(value)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     value = getattr(value, "value", value)
     return str(value) if isinstance(value, Path) else value
 
@@ -97,7 +97,7 @@ def test_every_option_can_stand_in_the_settings(called: Any, tmp_path: Path) -> 
     settings = tmp_path / "home" / "sottovoce.toml"
     for path, command in LEAVES:
         options = [one for where, one in OPTIONS if where == path and one.name not in ELSEWHERE]
-        lines = [f"{setting_of(one)} = {written(other_value(one))}" for one in options]
+        lines = [f"{setting_of(option)} = {written(other_value(option))}" for option in options]
         settings.write_text(f"[{'.'.join(path)}]\n" + "\n".join(lines), encoding="utf-8")
         seen = called(path, command)
         for option in options:
@@ -113,8 +113,8 @@ def test_every_option_can_stand_in_the_environment(
             name = "_".join(("SOTTOVOCE", *path, setting_of(option))).upper().replace("-", "_")
             monkeypatch.setenv(name, exported(other_value(option)))
         seen = called(path, command)
-        for one in options:
-            assert plain(seen[one.name]) == other_value(one), (path, one.opts)
+        for parameter in options:
+            assert plain(seen[parameter.name]) == other_value(parameter), (path, parameter.opts)
 
 
 def test_what_cannot_be_set_is_a_secret_or_no_setting() -> None:

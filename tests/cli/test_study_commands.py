@@ -34,15 +34,15 @@ def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
     tmp_path: Path, study: Path
 ) -> None:
     rows = [
-        f"{word} case {one},{label}\n"
-        for one in range(60)
+        f"{word} case {number},{label}\n"
+        for number in range(60)
         for word, label in (("fever", "urgent"), ("checkup", "routine"))
     ]
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows), encoding="utf-8")
     given = ("study", "rehearse", study, "--data", tmp_path / "notes.csv", "--text", "note")
     tried = json.loads(call(*given, "--label", "dx", "--json"))
     assert list(tried["peers"]) == ["north", "harbour", "stanmore"]
-    assert 60 < sum(one["documents"] for one in tried["peers"].values()) < 120
+    assert 60 < sum(peer["documents"] for peer in tried["peers"].values()) < 120
     assert tried["accuracy"] == 1.0
     assert tried["columns"] <= 65
     assert "in plaintext the model is right on 100.0% of the held-out text" in call(
@@ -63,13 +63,15 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
     names = ["north", "harbour", "stanmore"]
     assert list(made["invitations"]) == names
     found = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
-    assert {one.address for one in found} == {"https://study.example.org:8443"}
-    assert {one.study for one in found} == {made["study"]}
-    assert [one.short_name for one in found] == names
+    assert {invitation.address for invitation in found} == {"https://study.example.org:8443"}
+    assert {invitation.study for invitation in found} == {made["study"]}
+    assert [invitation.short_name for invitation in found] == names
     # Nobody evaluates and nobody deals: every organisation computes.
-    assert [one.seats for one in found] == [(name, f"member-{name}") for name in names]
+    assert [invitation.seats for invitation in found] == [
+        (name, f"member-{name}") for name in names
+    ]
     assert datetime.now(UTC) + timedelta(days=6) < found[0].expires
-    tokens = {Invitation.parse(one["invitation"]).token for one in made["invitations"].values()}
+    tokens = {Invitation.parse(line["invitation"]).token for line in made["invitations"].values()}
     assert len(tokens) == 3
     for path in (tmp_path / "cate").rglob("*"):
         if path.is_file():
@@ -262,7 +264,7 @@ def test_nobody_is_invited_to_a_study_that_will_stop(coordinator_home: Path) -> 
 def test_after_the_beginning_only_who_was_there_is_invited_again(coordinator_home: Path) -> None:
     study = in_phase(coordinator_home, "finished")
     registry = Registry(coordinator_home / "coordinator" / "studies" / study)
-    ticket = next(one for one in registry.tickets() if "stanmore" in one.seats)
+    ticket = next(ticket for ticket in registry.tickets() if "stanmore" in ticket.seats)
     registry.enrol("stanmore", bytes(32), ticket, replacing=False)
     assert "sottovoce-1-" in call("study", "invite", "stanmore", "--home", coordinator_home)
     with pytest.raises(

@@ -53,7 +53,7 @@ EVENTS = [
 
 
 def test_every_event_has_words_or_a_reason_for_none() -> None:
-    assert {type(one) for one in EVENTS} == set(get_args(events.Event))
+    assert {type(event) for event in EVENTS} == set(get_args(events.Event))
     # The bar, its end, and the words that consent shows.
     silent = (events.Moved, events.SeatPartEnded, events.RosterKnown)
     for event in EVENTS:
@@ -74,7 +74,9 @@ def test_every_event_is_a_json_line() -> None:
 
 
 def as_kebab(name: str) -> str:
-    return "".join(f"-{one.lower()}" if one.isupper() else one for one in name).lstrip("-")
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip(
+        "-"
+    )
 
 
 def watch(*, terminal: bool, **settings: object) -> tuple[Watch, io.StringIO]:
@@ -168,9 +170,9 @@ def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
     assert sum(line.startswith("waits until everybody has joined") for line in lines) >= 1
     assert not any(line.startswith("evaluator: waits") for line in lines)
-    assert any(re.match("stanmore: dictionary .* 2.3 MB of 4.2 MB .* left", one) for one in lines)
-    assert any(re.match("evaluator: dictionary .* 2.3 MB, 1,276 letters", one) for one in lines)
-    assert any(re.match("member-stanmore: contributions .* 1,276 letters", one) for one in lines)
+    assert any(re.match("stanmore: dictionary .* 2.3 MB of 4.2 MB .* left", line) for line in lines)
+    assert any(re.match("evaluator: dictionary .* 2.3 MB, 1,276 letters", line) for line in lines)
+    assert any(re.match("member-stanmore: contributions .* 1,276 letters", line) for line in lines)
     assert max(map(len, map(str.rstrip, lines))) <= 80
 
 

@@ -232,4 +232,4 @@ def test_axe_is_there_and_finds_mistakes(tmp_path: Path) -> None:
             await tab.goto((tmp_path / "page.html").as_uri())
             return await tab.axe()
 
-    assert any(one.startswith("image-alt") for one in asyncio.run(asyncio.wait_for(run(), 400)))
+    assert any(fault.startswith("image-alt") for fault in asyncio.run(asyncio.wait_for(run(), 400)))

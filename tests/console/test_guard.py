@@ -255,7 +255,7 @@ def test_others_come_in_by_tls_and_passphrase_alone(coordinator_home: Path, tmp_
             assert await enter("four unrelated words", "https://elsewhere.example") == 403
             assert await enter("another passphrase", where) == 403
             assert await enter("four unrelated words", where) == 200
-            assert all(one["secure"] for one in jar)
+            assert all(cookie["secure"] for cookie in jar)
             jar.clear()
             for _ in range(20):
                 assert await enter("another passphrase", where) == 403

@@ -541,7 +541,7 @@ def test_a_helper_helps_with_one_query_of_each_asker_and_goes_on_after_a_crash(
     assert evaluator.hears(COORDINATOR, OpenedQuery("north", 1, helpers)) == ()
     *runs, others = evaluator.restarted()
     under_way = (QueryId("valley", 0), QueryId("north", 1))
-    assert tuple(one.query for one in runs) == others.besides == under_way
+    assert tuple(run.query for run in runs) == others.besides == under_way
     forget, _ = evaluator(ConversationEnded(QueryId("valley", 0)))
     assert forget == Forget(QueryId("valley", 0))
     evaluator(ConversationOverdue(QueryId("north", 1), "north", "waited 40 s"))

@@ -150,7 +150,7 @@ def test_an_input_that_no_table_knows_is_a_mistake(told: Told) -> None:
 
 def test_enrolment_waits_for_everybody_and_says_for_whom(told: Told) -> None:
     started = told(Started())
-    waiting = next(one.news for one in started if isinstance(one, Emit))
+    waiting = next(action.news for action in started if isinstance(action, Emit))
     assert waiting == SeatWaiting("s-1", COORDINATOR, "enrolment", OTHERS, 1101.0)
     assert WakeAt(1101.0) in started
     # A restart does not move the deadline.

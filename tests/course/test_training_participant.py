@@ -225,7 +225,7 @@ def test_a_study_in_which_nothing_happens(seat: Seat) -> None:
         seat(ProgramEnded(attempt.session(seat.study)))
     seat.hears(Finished(PEERS))
     assert [action.attempt.stage for action in seat.did(RunAttempt)] == list(Stage)
-    assert [one.attempt.stage for one in seat.did(KeepResult)] == list(Stage)
+    assert [action.attempt.stage for action in seat.did(KeepResult)] == list(Stage)
     assert all(isinstance(message, Done) for message in seat.said)
     assert seat.actions[-1] == CleanUp()
     assert seat(CleanedUp()) == (Serve(),)
@@ -259,8 +259,10 @@ def test_a_late_answer_about_an_earlier_roster_changes_nothing(seat: Seat) -> No
 
 def test_a_roster_with_another_key_of_ours_is_refused(seat: Seat, study: Study) -> None:
     seats = tuple(
-        type(one)(one.name, one.organisation, one.role, bytes(32)) if one.name == "valley" else one
-        for one in Seating.of(1, study.roster).seats
+        type(seat)(seat.name, seat.organisation, seat.role, bytes(32))
+        if seat.name == "valley"
+        else seat
+        for seat in Seating.of(1, study.roster).seats
     )
     actions = seat.hears(Seating(1, seats))
     error = next(action.error for action in actions if isinstance(action, EndCourse))
@@ -322,11 +324,11 @@ def test_a_result_counts_once_the_next_stage_begins(seat: Seat) -> None:
     seat.begins(Stage.AGREEMENT)
     seat.begins(Stage.DICTIONARY)
     seat.begins(Stage.DICTIONARY, 2)
-    assert [one.attempt.stage for one in seat.did(KeepResult)] == [Stage.AGREEMENT]
+    assert [action.attempt.stage for action in seat.did(KeepResult)] == [Stage.AGREEMENT]
     again = seat.again()
     again.agrees()
     assert [action.attempt.stage for action in again.did(RecallAttempt)] == [Stage.AGREEMENT]
-    assert [one.attempt.number for one in again.did(RunAttempt)] == [2]
+    assert [action.attempt.number for action in again.did(RunAttempt)] == [2]
     assert len(again.did(DropSession)) == 1
 
 

@@ -71,7 +71,7 @@ def test_built_twice_it_is_the_same_to_the_byte(built: dict[str, Path], tmp_path
     again = build(tmp_path / "2")
     assert set(built) == set(again) == {".whl", ".gz"}
     for kind, path in built.items():
-        first, second = (hashlib.sha256(one.read_bytes()) for one in (path, again[kind]))
+        first, second = (hashlib.sha256(file.read_bytes()) for file in (path, again[kind]))
         assert first.hexdigest() == second.hexdigest(), path.name
 
 
@@ -166,5 +166,5 @@ def test_the_bill_of_materials_is_whole(sbom: ModuleType) -> None:
     assert {re.match(r"[a-z0-9-]+", line)[0] for line in PROJECT["dependencies"]} <= names
     refs = {part["bom-ref"] for part in (root, *bill["components"])}
     assert {link["ref"] for link in bill["dependencies"]} == refs
-    assert {one for link in bill["dependencies"] for one in link["dependsOn"]} <= refs
+    assert {reference for link in bill["dependencies"] for reference in link["dependsOn"]} <= refs
     assert json.dumps(bill) == json.dumps(sbom.bill())

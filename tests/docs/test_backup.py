@@ -79,7 +79,7 @@ def test_every_way_back_on_the_page_is_gone_by_a_test() -> None:
     part = _section("How to come back")
     rows = [line.split("|")[1].strip() for line in part.splitlines() if line.startswith("| ")]
     assert rows[1:] == list(DONE)
-    for name in (one for names in DONE.values() for one in names):
+    for name in (name for names in DONE.values() for name in names):
         _check_exists(name)
 
 
@@ -127,11 +127,11 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     assert call("ledger", "export", "--out", tmp_path / "ledger.jsonl", "--home", home)
     places = _named_places()
     found |= _files(tmp_path)
-    unnamed = {one for one in found if not any(_is_below(one, place) for place in places)}
+    unnamed = {path for path in found if not any(_is_below(path, place) for place in places)}
     assert unnamed == set()
     for place in places:
-        assert any(_is_below(one, place) for one in found), place
-    assert any(one.name == "mailbox.db" for one in found)
+        assert any(_is_below(path, place) for path in found), place
+    assert any(path.name == "mailbox.db" for path in found)
 
 
 def _write_as_commands_do(net: Homes) -> None:
@@ -209,7 +209,7 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
             assert isinstance(error, ViolationError)
             assert error.party == COORDINATOR
             assert "docs/backup.md" in " ".join(error.hints)
-        assert not any(isinstance(one, Joined) for one in results)
+        assert not any(isinstance(result, Joined) for result in results)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -37,9 +37,9 @@ def test_a_notebook_holds_its_source_with_output(source: Path) -> None:
     assert all(cell["execution_count"] for cell in code)
     shown = [output for cell in code for output in cell["outputs"]]
     assert not any(output["output_type"] == "error" for output in shown)
-    assert any("<svg" in "".join(one.get("data", {}).get("text/html", ())) for one in shown) or (
-        source.stem != "first_joint_model"
-    )
+    assert any(
+        "<svg" in "".join(output.get("data", {}).get("text/html", ())) for output in shown
+    ) or (source.stem != "first_joint_model")
 
 
 def run_cell(source: str, scope: dict[str, Any]) -> Any:

@@ -109,8 +109,8 @@ def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
     place["valley"].kill()
     told = [place[name].result() for name in ("north", "harbour")]
     assert {line["error"] for line in told} == {"StoppedError"}
-    assert {one["party"] for one in told} == {"valley"}
-    assert len({one["message"] for one in told}) == 1
+    assert {event["party"] for event in told} == {"valley"}
+    assert len({event["message"] for event in told}) == 1
 
 
 def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(
@@ -127,7 +127,7 @@ def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(
     until(asked.exists)
     place["valley"].kill()
     before = list(read_ledger(tmp_path / "valley-hospital/valley/ledger.jsonl"))
-    assert "masked-parts" not in {one.kind for one in before}
+    assert "masked-parts" not in {line.kind for line in before}
     hold.unlink()
     place.start("valley", approve=script)
     place.check_model()

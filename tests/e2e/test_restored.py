@@ -120,7 +120,7 @@ def test_of_a_home_and_its_copy_elsewhere_one_is_found_out(
     backup.made()
     original = place[SITE]
     place.start(SITE, edited=edited, root=backup.folder)
-    results = [one.result(seconds=WAIT_SECONDS) for one in (original, place[SITE])]
+    results = [machine.result(seconds=WAIT_SECONDS) for machine in (original, place[SITE])]
     errors = [result["error"] for result in results if "error" in result]
     assert len(errors) >= 1
     assert set(errors) <= {"CopyError", "ReplayError", "JournalError", "StoppedError"}

@@ -34,8 +34,8 @@ class ToyTextClassifier(TextClassifier):
     _plan_type = InsecureToyPlan
 
 
-HEART = [f"heart pain number {one} today" for one in "abcdefghijkl"]
-BONE = [f"bone break number {one} today" for one in "abcdefghijkl"]
+HEART = [f"heart pain number {letter} today" for letter in "abcdefghijkl"]
+BONE = [f"bone break number {letter} today" for letter in "abcdefghijkl"]
 TEXTS, LABELS = [*HEART, *BONE], ["heart"] * 12 + ["bone"] * 12
 
 
@@ -57,7 +57,7 @@ def test_a_peer_s_view_is_a_classifier_for_scikit_learn_s_tools(model: ToyTextCl
     assert accuracy_score(LABELS, alice.predict(TEXTS)) == 1.0
     assert alice.score(np.array(TEXTS), LABELS) == 1.0
     assert (alice.decision_function(TEXTS) > 0).tolist() == [label == "heart" for label in LABELS]
-    lowered = make_pipeline(FunctionTransformer(lambda X: [one.lower() for one in X]), alice)
+    lowered = make_pipeline(FunctionTransformer(lambda X: [text.lower() for text in X]), alice)
     assert lowered.predict(["HEART PAIN today"]).tolist() == ["heart"]
     with pytest.raises(MisuseError, match="fitted by all peers together"):
         alice.fit(TEXTS, LABELS)
@@ -77,7 +77,7 @@ def test_frames_series_and_lists_are_the_same_federation() -> None:
     for part in (frame, (frame["text"], frame["label"], frame["group"])):
         read = LocalFederation({"a": part}).documents["a"]
         assert [(document.text, document.label, document.group) for document in read] == [
-            (one.text, one.label, one.group) for one in listed
+            (document.text, document.label, document.group) for document in listed
         ]
     renamed = frame.rename(columns={"text": "note"})
     with pytest.raises(InputError, match="expected columns text and label in the frame of 'a'"):
@@ -118,7 +118,9 @@ def test_one_frame_for_all_peers_and_rows_that_are_dealt() -> None:
     with pytest.raises(InputError, match="expected a data frame with the column 'hospital'"):
         LocalFederation.of_frame(frame, peer="hospital", text="note", label="dx")
     dealt = LocalFederation.dealt(TEXTS, LABELS, evaluator_at="alice")
-    assert sorted(one.text for mine in dealt.documents.values() for one in mine) == sorted(TEXTS)
+    assert sorted(
+        document.text for mine in dealt.documents.values() for document in mine
+    ) == sorted(TEXTS)
     assert dealt.peers == ("alice", "bob", "carol")
     assert repr(dealt) == repr(LocalFederation.dealt(TEXTS, LABELS, evaluator_at="alice"))
 
@@ -165,7 +167,7 @@ def test_a_peer_is_never_worse_off_than_alone() -> None:
     assert alice.predict(TEXTS).tolist() == LABELS
     spent = joint.study_.queries.left("carol")
     assert carol.predict(TEXTS).tolist() == contrary
-    assert (carol.decision_function(TEXTS) > 0).tolist() == [one == "heart" for one in contrary]
+    assert (carol.decision_function(TEXTS) > 0).tolist() == [label == "heart" for label in contrary]
     assert joint.study_.queries.left("carol") == spent
 
 

@@ -54,7 +54,9 @@ def test_a_word_is_named_with_the_label_that_stands_without_it(sealed: ToyTextCl
             assert word.fall is None
             bare = text.lower().replace(word.word, "")
             assert sealed.predict([bare], peer="alice")[0] == word.without[0] != label
-    named = [[word.word for word in one or ()] for one in sealed.explain(texts[:2], peer="alice")]
+    named = [
+        [word.word for word in words or ()] for words in sealed.explain(texts[:2], peer="alice")
+    ]
     assert named == [[], ["bone"]]
 
 
@@ -63,7 +65,7 @@ def test_what_there_is_no_room_for_is_not_explained(sealed: ToyTextClassifier) -
     full = sealed.explain(["heart today"] * batch, peer="alice")
     assert full == [None] * batch
     nearly = sealed.explain(["heart today"] * (batch - 1), peer="alice")
-    assert [one is not None for one in nearly] == [True] + [False] * (batch - 2)
+    assert [answer is not None for answer in nearly] == [True] + [False] * (batch - 2)
 
 
 @pytest.mark.parametrize("release", ["margin", "peers"])

@@ -138,9 +138,9 @@ def test_the_key_holder_sees_noise_of_what_intermediaries_ask(rados: int) -> Non
     assert_shows_structure(opened, key.public.modulus, what="rows without masks")
     masked = [
         residue
-        for one in asked
-        if isinstance(one, MaskedRows)
-        for residue in decrypt_residues(key, one.rows)
+        for question in asked
+        if isinstance(question, MaskedRows)
+        for residue in decrypt_residues(key, question.rows)
     ]
     # Masks reach κ bits beyond the rows: the lower bits are uniform.
     kappa = outcome.study.plan.kappa

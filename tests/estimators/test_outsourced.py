@@ -135,8 +135,10 @@ def test_one_of_several_penalties_is_chosen_at_home() -> None:
     documents = alone(*rows()).documents["alice"]
     sides = [
         (
-            on_grid(np.array([[one.columns[f"x{k}"] for k in (1, 2, 3)] for one in side])),
-            np.array([float(one.label) for one in side]),
+            on_grid(
+                np.array([[document.columns[f"x{k}"] for k in (1, 2, 3)] for document in side])
+            ),
+            np.array([float(document.label) for document in side]),
         )
         for side in (training_side(party, documents), held_back_side(party, documents))
     ]

@@ -208,7 +208,7 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
             result += int(np.sum((scores[:, 0] > 0) == (np.array(labels) == "class 1")))
         right.append(result)
     chosen = outcome.trained.alpha
-    assert {one.alpha for one in outcome.models.values()} == {chosen}
+    assert {model.alpha for model in outcome.models.values()} == {chosen}
     if remote != "normalised":
         assert right[0] != right[1]
         assert chosen == alphas[int(np.argmax(right))]

@@ -17,7 +17,7 @@ class ToyTextClassifier(TextClassifier):
     _plan_type = InsecureToyPlan
 
 
-TEXTS = [f"{word} seen {one}" for word in ("heart", "bone") for one in "abcdefghijkl"]
+TEXTS = [f"{word} seen {letter}" for word in ("heart", "bone") for letter in "abcdefghijkl"]
 LABELS = [1] * 12 + [0] * 12
 PARTS = dict.fromkeys(("alice", "bob", "carol"), (TEXTS, LABELS))
 

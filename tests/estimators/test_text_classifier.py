@@ -39,8 +39,8 @@ def federation(task="urgency", **seats):
     parts = {
         site: (
             [document.text for document in part],
-            [one.label for one in part],
-            [one.group for one in part],
+            [document.label for document in part],
+            [document.group for document in part],
         )
         for site, part in documents(task).items()
     }
@@ -55,7 +55,11 @@ def fitted(task="urgency", **settings):
 
 def held_out(model):
     plan = model.study_.study.plan
-    return [one for part in documents_of(model) for one in on_side(plan, part, Side.VALIDATION)]
+    return [
+        document
+        for part in documents_of(model)
+        for document in on_side(plan, part, Side.VALIDATION)
+    ]
 
 
 def documents_of(model):

@@ -131,8 +131,8 @@ def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> 
     words = {"ngrams": (1, 1), "characters": None}
     model = toy(features=4, release="peers", **words).fit(LocalFederation(parts, policy=ANYTHING))
     top = model.top_words("harbour", 2)
-    assert {one.word for one in top["heart"]} == {"heart", "pain"}
-    assert {one.word for one in top["bone"]} == {"bone", "break"}
+    assert {weighted.word for weighted in top["heart"]} == {"heart", "pain"}
+    assert {weighted.word for weighted in top["bone"]} == {"bone", "break"}
     assert all(word.weight > 0 for words in top.values() for word in words)
     assert all(word.share == 0.5 for words in top.values() for word in words)
     with pytest.raises(InputError, match="found 'mallory'"):

@@ -51,7 +51,7 @@ class Entities:
         """A peer's part, in an order of its own."""
         order = np.random.default_rng(seed).permutation(len(self.table))
         labels = [self.labels[name] for name in order]
-        names = [self.names[one] for one in order]
+        names = [self.names[place] for place in order]
         return (self.rows(peer, order), labels, names)[: 3 if named else 2]
 
     def federation(self, *, named: bool = True, **settings: Any) -> LocalFederation:

@@ -144,7 +144,7 @@ class Network:
 
     def membership(self, seat: str) -> Membership:
         """What the organisation of this seat knows."""
-        token = next(one for one in self.tokens if seat in one.seats)
+        token = next(token for token in self.tokens if seat in token.seats)
         folder = self.root / token.organisation.replace(" ", "-").lower()
         storage.make_folder(folder)
         return Membership(
@@ -196,7 +196,7 @@ class Network:
     ) -> Joined:
         """The site of this seat joins with its documents."""
         membership = self.membership(seat)
-        peer = next((one for one in membership.seats if one in self.documents), None)
+        peer = next((seat for seat in membership.seats if seat in self.documents), None)
         if peer is not None and source is None:
             source = partial(self.documents.__getitem__, peer)
         return await join(membership, source, options=self.options(**changes))
@@ -230,9 +230,9 @@ class Network:
             for task in tasks:
                 task.cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
-            for one in done:
-                if isinstance(one, Exception):
-                    raise one
+            for finished in done:
+                if isinstance(finished, Exception):
+                    raise finished
 
     async def join_all(self, *seats: str) -> list[Joined]:
         """One site for each of these seats."""

@@ -90,9 +90,9 @@ class Case:
     def held_out(self, *peers: str) -> list[Document]:
         names = peers or self.study.roster.peers
         return [
-            one
+            document
             for name in names
-            for one in held_out_side(self.outcome.parties[name], self.documents[name])
+            for document in held_out_side(self.outcome.parties[name], self.documents[name])
         ]
 
     def plain(

@@ -28,12 +28,15 @@ def test_two_that_agree(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
     answer = letter("coordinator", "north", 0)
     north = ledger(
-        tmp_path, "north", *((LineKind.SENT, one) for one in letters), (LineKind.RECEIVED, answer)
+        tmp_path,
+        "north",
+        *((LineKind.SENT, letter) for letter in letters),
+        (LineKind.RECEIVED, answer),
     )
     other = ledger(
         tmp_path,
         "coordinator",
-        *((LineKind.RECEIVED, one) for one in letters[:3]),
+        *((LineKind.RECEIVED, letter) for letter in letters[:3]),
         (LineKind.SENT, answer),
     )
     result = compare(north, other)
@@ -42,8 +45,8 @@ def test_two_that_agree(tmp_path: Path) -> None:
 
 def test_a_ledger_that_was_cut_together_with_its_head(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
-    cut = ledger(tmp_path, "north", *((LineKind.SENT, one) for one in letters[:2]))
-    other = ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
+    cut = ledger(tmp_path, "north", *((LineKind.SENT, letter) for letter in letters[:2]))
+    other = ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, letter) for letter in letters))
     result = compare(cut, other)
     assert result.alike == 2
     assert [difference.number for difference in result.differences] == [2, 3]
@@ -58,7 +61,10 @@ def test_a_ledger_in_short_counts_every_kind_of_letter(tmp_path: Path) -> None:
     sent = [letter("north", "coordinator", number) for number in range(3)]
     answer = letter("coordinator", "north", 0, b"a longer body")
     lines = ledger(
-        tmp_path, "north", *((LineKind.SENT, one) for one in sent), (LineKind.RECEIVED, answer)
+        tmp_path,
+        "north",
+        *((LineKind.SENT, letter) for letter in sent),
+        (LineKind.RECEIVED, answer),
     )
     first, second = letter_sums(lines)
     assert (first.letters.what, first.letters.party, first.times) == ("sent", "coordinator", 3)
@@ -87,8 +93,8 @@ def test_third_parties_and_empty_ledgers_make_no_difference(tmp_path: Path) -> N
 
 def test_the_command_names_the_first_letter_and_counts_the_others(tmp_path: Path) -> None:
     letters = [letter("north", "coordinator", number) for number in range(4)]
-    ledger(tmp_path, "north", *((LineKind.SENT, one) for one in letters[:2]))
-    ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, one) for one in letters))
+    ledger(tmp_path, "north", *((LineKind.SENT, letter) for letter in letters[:2]))
+    ledger(tmp_path, "coordinator", *((LineKind.RECEIVED, letter) for letter in letters))
     north, other = (next(tmp_path.glob(f"{name}-?")) for name in ("north", "coordinator"))
     with pytest.raises(LedgerError, match=r"letter 2 .* not in the sender's ledger, and 1 others"):
         compared(north, other)
@@ -102,7 +108,9 @@ def test_what_a_site_exports_holds_the_lines_of_all_its_seats(tmp_path: Path) ->
         for seat, answer in answers.items()
         for line in ledger(tmp_path, seat, (LineKind.RECEIVED, answer))
     ]
-    other = ledger(tmp_path, "coordinator", *((LineKind.SENT, one) for one in answers.values()))
+    other = ledger(
+        tmp_path, "coordinator", *((LineKind.SENT, answer) for answer in answers.values())
+    )
     for found in (compare(other, site), compare(site, other)):
         assert (found.alike, found.differences) == (2, ())
     cut = ledger(tmp_path, "coordinator", (LineKind.SENT, answers["north"]))

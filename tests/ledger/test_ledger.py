@@ -154,7 +154,7 @@ def test_lines_of_two_histories_do_not_fit_together(written: Path, tmp_path: Pat
     with SiteLedger(other, NORTH) as ledger:
         for number in range(6):
             ledger.append(sent(number, b"other bytes"))
-    ours, theirs = (one.read_bytes().splitlines(keepends=True) for one in (written, other))
+    ours, theirs = (path.read_bytes().splitlines(keepends=True) for path in (written, other))
     written.write_bytes(b"".join([*ours[:2], theirs[2], *ours[3:]]))
     with pytest.raises(LedgerError, match="line 3 does not follow the line before it"):
         verify(written, SEAT)
@@ -305,7 +305,7 @@ def test_exports_hold_every_line_and_run_nothing(written: Path) -> None:
 
 def test_lines_are_selected_by_what_and_party(written: Path) -> None:
     with SiteLedger(written, NORTH) as ledger:
-        assert [one.line for one in select(ledger.entries(), what=LineKind.DELETION)] == [6]
+        assert [line.line for line in select(ledger.entries(), what=LineKind.DELETION)] == [6]
         assert len(list(select(ledger.entries(), party="coordinator"))) == 5
 
 

@@ -68,7 +68,7 @@ def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) ->
             assert len(let_go) - len(sent) <= 1
             approved.update(digest for _, digest in let_go)
         # Each was asked for once.
-        assert approved == Counter(one.digest for one in gates[organisation].asked)
+        assert approved == Counter(question.digest for question in gates[organisation].asked)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
     refused = next(at for at, one in enumerate(lines) if one.what == LineKind.WITHDRAWAL)
     after = [line.kind for line in lines[refused:] if line.what == LineKind.SENT]
     assert after == ["leaving"]
-    refusals = [one for one in person.asked if one.kind == kind]
+    refusals = [question for question in person.asked if question.kind == kind]
     assert refusals[-1].digest not in {line.digest for line in lines if line.what == LineKind.SENT}
     assert person.asked[-1] == refusals[-1]
     with pytest.raises(WithdrawnError, match="withdrew"):
         asyncio.run(net.join("valley"))
-    assert {one.phase for one in status(net.membership("valley"))} == {"withdrawn"}
+    assert {seat.phase for seat in status(net.membership("valley"))} == {"withdrawn"}
 
 
 def test_where_too_few_are_left_everybody_hears_that_the_owner_declined(tmp_path: Path) -> None:
@@ -129,10 +129,10 @@ def test_a_helper_that_refuses_ends_the_study_by_its_name_and_takes_its_site_alo
         assert isinstance(found[name], StoppedError)
         assert found[name].party in {"evaluator", "north"}
         assert "declined by its owner" in found[name].message
-    sent = [one.kind for one in lines_of(net, "evaluator") if one.what == LineKind.SENT]
+    sent = [line.kind for line in lines_of(net, "evaluator") if line.what == LineKind.SENT]
     assert sent[-1] == "leaving"
     # Its other seat leaves too, if the study is not over there before it looks.
-    assert {one.phase for one in status(net.membership("north"))} == {"withdrawn"}
+    assert {seat.phase for seat in status(net.membership("north"))} == {"withdrawn"}
 
 
 class Killed(BaseException):
@@ -184,12 +184,12 @@ def test_a_script_is_ended_when_nobody_waits_for_its_answer_any_longer(tmp_path:
     async def story() -> Any:
         async with net.serving():
             waiting = asyncio.create_task(net.join("valley", gate=ScriptGate(script)))
-            others = [asyncio.create_task(net.join(one)) for one in ("north", "harbour")]
+            others = [asyncio.create_task(net.join(site)) for site in ("north", "harbour")]
             while not asked.exists():  # noqa: ASYNC110 - a program writes it
                 await asyncio.sleep(0.05)
             waiting.cancel()
-            for one in others:
-                one.cancel()
+            for task in others:
+                task.cancel()
             await asyncio.gather(waiting, *others, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(story(), 400))

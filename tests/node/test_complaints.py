@@ -148,7 +148,7 @@ def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_wit
 
     async def story() -> list[Any]:
         async with net.serving():
-            joining = [net.join(one) for one in (*net.documents, "evaluator")]
+            joining = [net.join(seat) for seat in (*net.documents, "evaluator")]
             return await asyncio.gather(*joining, return_exceptions=True)
 
     for error in asyncio.run(story()):

@@ -91,8 +91,10 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
     overheard: Overheard,
 ) -> None:
     net, study, carried = overheard.net, overheard.study, overheard.carried
-    between = [one for one in carried if "coordinator" not in {one.sender, one.recipient}]
-    assert {one.recipient for one in between} >= {"evaluator", *SITES}
+    between = [
+        letter for letter in carried if "coordinator" not in {letter.sender, letter.recipient}
+    ]
+    assert {letter.recipient for letter in between} >= {"evaluator", *SITES}
 
     # It tries every key that it has or ever saw, as the key of either end.
     files = SealedFiles(net.place.folder / "studies" / net.study, net.place.at_rest)
@@ -117,12 +119,12 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
     weights = read_model(overheard.model, study)[1].weights.to_bytes()
     pieces = [weights[start : start + 48] for start in range(64, len(weights) - 48, 48)]
     assert pieces
-    everything = b"".join(one.body for one in carried)
+    everything = b"".join(letter.body for letter in carried)
     assert not any(piece in everything for piece in pieces)
 
     # Its key opens whatever is a ciphertext, wherever it begins: the model's own bytes show it.
     assert opened_anywhere(weights) > 0
-    assert sum(opened_anywhere(one.body) for one in between) == 0
+    assert sum(opened_anywhere(letter.body) for letter in between) == 0
     for letter in carried:
         if letter not in between:
             leaves = list(leaves_of(study.codec(toy_key().public), letter.body))
@@ -130,8 +132,12 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
 
     # Nor do the names of classes, which consents quote with the whole plan, pass in anything else,
     # lie where they do not belong, or are said aloud.
-    quoting = {one.body for one in carried if one not in between and tag_of(one.body) == "consent"}
-    rest = b"".join(one.body for one in carried if one.body not in quoting)
+    quoting = {
+        letter.body
+        for letter in carried
+        if letter not in between and tag_of(letter.body) == "consent"
+    }
+    rest = b"".join(letter.body for letter in carried if letter.body not in quoting)
     for form in forms_of(overheard.names):
         assert form not in rest
         assert form not in overheard.said.encode()
@@ -143,10 +149,10 @@ def test_what_the_coordinator_carries_between_others_tells_it_nothing(
 def forms_of(names: tuple[str, ...]) -> list[bytes]:
     """Names as they could stand in a file."""
     plain = [name.encode() for name in names]
-    coded = [form(one) for one in plain for form in (b64encode, bytes.hex)]
+    coded = [form(secret) for secret in plain for form in (b64encode, bytes.hex)]
     return [
         *plain,
-        *(one if isinstance(one, bytes) else one.encode() for one in coded),
+        *(secret if isinstance(secret, bytes) else secret.encode() for secret in coded),
         *(name.encode("utf-16-le") for name in names),
     ]
 
@@ -164,7 +170,10 @@ def reads(residues: list[int]) -> int:
         residue for residue in residues if 1 < residue < modulus**2 and gcd(residue, modulus) == 1
     ]
     result = key.residues(fit) if fit else []
-    return sum(min(one, modulus - one).bit_length() < modulus.bit_length() - FAR for one in result)
+    return sum(
+        min(residue, modulus - residue).bit_length() < modulus.bit_length() - FAR
+        for residue in result
+    )
 
 
 def opened_anywhere(body: bytes) -> int:
@@ -192,8 +201,8 @@ def _leaves(value: Any) -> Iterator[bytes | int]:
     if isinstance(value, bytes | int):
         yield value
     elif isinstance(value, tuple | list):
-        for one in value:
-            yield from _leaves(one)
+        for item in value:
+            yield from _leaves(item)
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from _leaves(getattr(value, name))
@@ -202,8 +211,10 @@ def _leaves(value: Any) -> Iterator[bytes | int]:
 def swapped(seating: Seating, seat: str) -> Seating:
     """The roster with a key that is not the seat's."""
     seats = tuple(
-        SeatRecord(one.name, one.organisation, one.role, b"\x07" * 32) if one.name == seat else one
-        for one in seating.seats
+        SeatRecord(seated.name, seated.organisation, seated.role, b"\x07" * 32)
+        if seated.name == seat
+        else seated
+        for seated in seating.seats
     )
     return Seating(seating.number, seats)
 
@@ -262,5 +273,5 @@ def test_a_relay_that_shows_one_site_another_roster_is_heard_in_the_words(
 
     result = asyncio.run(story())
     assert words["north"] == words["harbour"] != words["valley"]
-    assert all(isinstance(one, TheirError) for one in result)
+    assert all(isinstance(error, TheirError) for error in result)
     assert not list(tmp_path.rglob("model"))

@@ -49,7 +49,7 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
             Begin.of(seating.number, self.state.record.attempts[0]),
             Begin.of(seating.number, Attempt(Stage.DICTIONARY, 2, peers)),
         )
-        names = [one for one in self.state.study.roster.names if one != COORDINATOR]
+        names = [name for name in self.state.study.roster.names if name != COORDINATOR]
         await self.agent.commit(Effect({}, [(name, each) for name in names for each in told]))
 
     monkeypatch.setattr(TrainingCoordinator, "perform", deviating)

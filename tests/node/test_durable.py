@@ -53,10 +53,13 @@ def test_a_seat_that_crashes_after_any_step_goes_on_in_the_same_place(tmp_path: 
     for step in range(6):
         with Journal(path, key=KEY) as journal:
             seat = DurableSeat.begin(journal, sitting("alice", "bob"), chat.first)
-            for one in journal.pending():
-                assert sent.setdefault(one.letter.number, one.letter.body) == one.letter.body
-                assert one.kind == "noise"
-                journal.mark_sent(one.position)
+            for pending in journal.pending():
+                assert (
+                    sent.setdefault(pending.letter.number, pending.letter.body)
+                    == pending.letter.body
+                )
+                assert pending.kind == "noise"
+                journal.mark_sent(pending.position)
             if step < 4:
                 assert seat.describe() == "waits for Noise from 'bob'"
                 letter = noise("bob", "alice", step, b"%d" % step)
@@ -73,7 +76,7 @@ def test_what_is_committed_is_not_sent_and_not_lost(tmp_path: Path) -> None:
     path, chat = tmp_path / "alice.journal", Chat()
     _, first = again(path, chat.first, "bob")
     _, second = again(path, chat.first, "bob")
-    assert [one.letter for one in first] == [one.letter for one in second]
+    assert [step.letter for step in first] == [step.letter for step in second]
     assert len(first) == 1
 
 

@@ -120,7 +120,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
     async def story() -> None:
         async with net.serving():
             results = await asyncio.gather(
-                *(net.join(one) for one in (*here, "evaluator", "dealer"))
+                *(net.join(seat) for seat in (*here, "evaluator", "dealer"))
             )
             assert results[0].study.roster.peers == tuple(here)
             late = invite_again(net.place, net.study, "Valley Practice", read=read_toy)
@@ -150,7 +150,7 @@ def test_several_studies_share_one_port(tmp_path: Path) -> None:
             second.address, second.fingerprint = net.address, net.fingerprint
             second.membership = elsewhere  # type: ignore[method-assign,assignment]
             both = await asyncio.gather(net.join_all(*SITES), second.join_all(*SITES))
-            assert {one.study.plan.name for each in both for one in each} == {
+            assert {seat.study.plan.name for each in both for seat in each} == {
                 "urgency of notes",
                 "second notes",
             }

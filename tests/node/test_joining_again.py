@@ -41,7 +41,7 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
             assert not any(isinstance(event, RosterKnown) for event in net.events[heard:])
 
     asyncio.run(story())
-    assert {one.phase for one in status(net.membership("valley"))} == {Phase.WITHDRAWN}
+    assert {seat.phase for seat in status(net.membership("valley"))} == {Phase.WITHDRAWN}
     for seat in status(net.membership("north")):
         assert seat.phase is Phase.STOPPED
         assert "expected at least 3" in seat.reason
@@ -66,4 +66,4 @@ def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:
     asyncio.run(story())
     seats = status(net.membership("north"))
     assert [seat.seat for seat in seats] == ["north", "evaluator"]
-    assert all(isinstance(one, SeatStatus) and one.phase is Phase.STOPPED for one in seats)
+    assert all(isinstance(seat, SeatStatus) and seat.phase is Phase.STOPPED for seat in seats)

@@ -53,8 +53,8 @@ def test_everything_comes_back_in_order(path: Path) -> None:
         opened = journal.open_session(b"s", b"head")
         assert (opened.seed, opened.begun) == (seed, True)
         assert not journal.open_session(b"t").begun
-        assert [one.body for one in journal.steps(b"s")] == [b"%d" % index for index in range(5)]
-        assert [one.head.number for one in journal.steps(b"s")] == list(range(5))
+        assert [step.body for step in journal.steps(b"s")] == [b"%d" % index for index in range(5)]
+        assert [step.head.number for step in journal.steps(b"s")] == list(range(5))
         assert numbers(journal) == list(range(5))
         assert {letter.letter.body for letter in journal.pending()} == {SECRET}
         assert journal.note("n") == b"4"
@@ -119,7 +119,7 @@ def test_threads_may_share_a_journal(path: Path) -> None:
         for thread in threads:
             thread.join()
         for name in (b"a", b"b", b"c"):
-            assert [one.head.number for one in journal.steps(name)] == list(range(20))
+            assert [step.head.number for step in journal.steps(name)] == list(range(20))
         assert len(numbers(journal)) == 60
 
 
@@ -137,7 +137,7 @@ def test_a_large_body_is_written_in_pieces_and_comes_back_whole(path: Path) -> N
             name = str(len(body)).encode()
             journal.open_session(name)
             journal.commit(session=name, step=step(body), letters=[outgoing(body=body)])
-            assert [one.body for one in journal.steps(name)] == [body]
+            assert [step.body for step in journal.steps(name)] == [body]
             (sent,) = journal.pending()
             assert sent.letter.body == body
             journal.mark_sent(sent.position)
@@ -196,9 +196,9 @@ def test_a_row_that_was_changed_is_refused(path: Path, change: str) -> None:
 
 
 def test_a_row_of_another_journal_is_refused(path: Path) -> None:
-    for one in (path, path.with_name("b.journal")):
-        with Journal(one, key=KEY, entropy=SeededEntropy(one.name == "a.journal")) as journal:
-            journal.commit(notes={"n": one.name.encode()})
+    for copy in (path, path.with_name("b.journal")):
+        with Journal(copy, key=KEY, entropy=SeededEntropy(copy.name == "a.journal")) as journal:
+            journal.commit(notes={"n": copy.name.encode()})
     database = sqlite3.connect(path)
     database.execute("ATTACH ? AS other", (str(path.with_name("b.journal")),))
     database.execute("UPDATE notes SET box = (SELECT box FROM other.notes)")
@@ -248,7 +248,7 @@ def test_a_full_disk_is_a_clear_error_that_loses_nothing(path: Path) -> None:
         journal._database.execute("PRAGMA max_page_count = 1000000")
         journal.commit(session=b"s", step=step(bytes(100_000), 1))
     with Journal(path, key=KEY) as journal:
-        assert [len(one.body) for one in journal.steps(b"s")] == [3, 100_000]
+        assert [len(step.body) for step in journal.steps(b"s")] == [3, 100_000]
 
 
 KILLED = """
@@ -276,7 +276,7 @@ def test_what_was_committed_survives_a_killed_process(path: Path) -> None:
         child.kill()
         last = max([last, *(int(line) for line in child.stdout.read().split("\n")[:-1])])
     with Journal(path, key=KEY) as journal:
-        result = [one.head.number for one in journal.steps(b"s")]
+        result = [step.head.number for step in journal.steps(b"s")]
     assert result == list(range(len(result)))
     assert len(result) in {last + 1, last + 2}
 
@@ -293,8 +293,8 @@ def test_a_forgotten_session_is_gone_and_never_begins_again(path: Path) -> None:
             journal.open_session(b"s")
         assert journal.sessions() == (b"s", b"t")
         assert journal.remembered() == (b"t",)
-        assert [one.body for one in journal.steps(b"t")] == [b"stays"]
-        left = b"".join(one.read_bytes() for one in path.parent.iterdir())
+        assert [step.body for step in journal.steps(b"t")] == [b"stays"]
+        left = b"".join(file.read_bytes() for file in path.parent.iterdir())
         assert box not in left
     with Journal(path, key=KEY) as journal, pytest.raises(MisuseError, match="is over"):
         journal.open_session(b"s")

@@ -28,13 +28,13 @@ def test_own_figures_make_room_for_the_joint_ones(tmp_path: Path) -> None:
     heard: list[Event] = []
     keeper = FactKeeper(tmp_path, heard.append)
     keeper(held(KeptEvaluation(1.0, evaluation("north"))))
-    assert [one.joint for one in kept_evaluations(tmp_path)] == [None]
+    assert [evaluation.joint for evaluation in kept_evaluations(tmp_path)] == [None]
     keeper(held(KeptEvaluation(2.0, evaluation("north"), evaluation("north", "harbour"))))
     (only,) = kept_evaluations(tmp_path)
     assert only.joint is not None
     assert only.joint.peers == ("north", "harbour")
     keeper(held(KeptEvaluation(3.0, evaluation("north"))))
-    assert [one.at for one in kept_evaluations(tmp_path)] == [2.0, 3.0]
+    assert [evaluation.at for evaluation in kept_evaluations(tmp_path)] == [2.0, 3.0]
     assert len(heard) == 3
 
 
@@ -76,7 +76,7 @@ def test_a_damaged_informational_file_stops_no_study(tmp_path: Path, damage: str
     keeper(StageEnded("s", "north", "training", 1, 2.0))
     keeper(held(KeptEvaluation(2.0, evaluation("north"))))
     assert len(heard) == 3
-    assert [one.at for one in kept_evaluations(tmp_path)] == [2.0]
+    assert [evaluation.at for evaluation in kept_evaluations(tmp_path)] == [2.0]
     assert kept_costs(tmp_path).seconds == ({"training": 2.0} if damage == "half" else {})
 
 

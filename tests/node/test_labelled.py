@@ -24,7 +24,7 @@ def test_a_document_gets_its_label() -> None:
     here = plan(Level.DOCUMENT)
     answers = by_document(DOCUMENTS, [("no",), ("yes",)], here)
     assert [row.label for row in as_table(answers, here)] == ["no", "yes"]
-    assert [one.group for one in as_table(answers, here)] == [None, "p1"]
+    assert [row.group for row in as_table(answers, here)] == [None, "p1"]
     spans = [span.spans[0] for span in as_spans(answers, here)]
     assert [(span.type, span.fragments[0].end) for span in spans] == [("no", 20), ("yes", 25)]
 

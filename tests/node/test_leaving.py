@@ -108,9 +108,9 @@ def test_too_few_peers_stop_the_study_with_its_reason_everywhere(tmp_path: Path)
         with pytest.raises(StoppedError, match="expected at least 3 peers, found 2"):
             raise found[name]
     assert study_status(net.place, net.study, read=read_toy).phase == "stopped"
-    assert {one.phase for one in status(net.membership("north"))} == {"stopped"}
+    assert {seat.phase for seat in status(net.membership("north"))} == {"stopped"}
     stopped = [event for event in net.events if isinstance(event, StudyStopped)]
-    assert {one.seat for one in stopped} >= {"coordinator", "north", "evaluator", "harbour"}
+    assert {event.seat for event in stopped} >= {"coordinator", "north", "evaluator", "harbour"}
 
 
 def test_a_violation_stops_the_study_and_names_the_party(
@@ -139,7 +139,7 @@ def test_a_violation_stops_the_study_and_names_the_party(
 def _sent_after_withdrawal(net: Network) -> list[str]:
     """The kinds of everything that valley sent once its consent was withdrawn."""
     path = net.membership("valley").folder / "valley/ledger.jsonl"
-    lines = [one.entry for one in read_ledger(path)]
+    lines = [line.entry for line in read_ledger(path)]
     end = next(at for at, one in enumerate(lines) if one.what is LineKind.WITHDRAWAL)
     return [line.kind for line in lines[end:] if line.what is LineKind.SENT]
 
@@ -203,7 +203,7 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
     found = asyncio.run(story())
     far = found.pop("far")
     after = _sent_after_withdrawal(net)
-    assert {kind_of(one).__module__ for one in after} == {control.__name__}
+    assert {kind_of(message).__module__ for message in after} == {control.__name__}
     assert after[-1] == "leaving"
     if not far.in_sum:
         assert models(found) == set(net.documents) - {"valley"}
@@ -320,7 +320,7 @@ def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None
     assert "masked-parts" in str(found["valley"])
     assert models(found) == set(net.documents) - {"valley"}
     path = net.membership("valley").folder / "valley/ledger.jsonl"
-    kinds = [one.entry.kind for one in read_ledger(path) if one.entry.what is LineKind.SENT]
+    kinds = [line.entry.kind for line in read_ledger(path) if line.entry.what is LineKind.SENT]
     assert "masked-parts" not in kinds
     assert kinds[-1] == "leaving"
 

@@ -25,7 +25,7 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
                 await asyncio.sleep(0.05)
 
     asyncio.run(story())
-    paths = {one.parent.name: one for one in tmp_path.rglob("ledger.jsonl")}
+    paths = {path.parent.name: path for path in tmp_path.rglob("ledger.jsonl")}
     assert set(paths) == {"coordinator", "evaluator", "dealer", *SITES}
     ledgers = {name: list(read_ledger(path)) for name, path in paths.items()}
     shared = 0

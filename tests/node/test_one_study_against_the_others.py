@@ -125,7 +125,7 @@ def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
                 path.unlink(missing_ok=True)
                 (path / "in the way").mkdir(parents=True)
             result = await net.join_all(*SITES)
-            assert all(one.model is not None for one in result)
+            assert all(joined.model is not None for joined in result)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -131,7 +131,7 @@ def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -
 
     async def story() -> None:
         async with net.serving():
-            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
+            await asyncio.gather(*(net.join(site, policy=policy) for site in OWN))
         opened = net.when(lambda event: isinstance(event, SeatWaiting) and event.seat == "valley")
         async with net.serving(), net.staying("north"):
             asking = asyncio.create_task(net.classify("valley", asked))
@@ -154,7 +154,7 @@ def test_an_entity_that_only_one_peer_has_is_named(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with net.serving():
-            await asyncio.gather(*(net.join(one, policy=policy) for one in OWN))
+            await asyncio.gather(*(net.join(site, policy=policy) for site in OWN))
         async with net.serving(), net.staying("north", "harbour"):
             with pytest.raises(InputError, match="none for number 1 of those asked"):
                 await net.classify("valley", stranger)

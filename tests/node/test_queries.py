@@ -63,7 +63,7 @@ async def _evaluated(net: Network, lives: Sequence[int]) -> tuple[list[Evaluatio
 
 
 def _shown(found: Sequence[EvaluationTables]) -> list[list[object]]:
-    tables = [one for both in found for one in (both.own, both.joint)]
+    tables = [table for both in found for table in (both.own, both.joint)]
     return [table.counts.tolist() for table in tables] + [list(table.peers) for table in tables]
 
 

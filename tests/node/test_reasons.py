@@ -36,11 +36,11 @@ def outcome(root: Path) -> list[StoppedError]:
             return await asyncio.gather(*(net.join(site) for site in SITES), return_exceptions=True)
 
     result = asyncio.run(story())
-    assert all(isinstance(one, StoppedError) for one in result), result
+    assert all(isinstance(error, StoppedError) for error in result), result
     for path in root.rglob("*"):
         if path.is_file():
             assert TOKEN.encode() not in path.read_bytes(), path
-    assert not any(TOKEN in repr(one) for one in (*result, *net.events))
+    assert not any(TOKEN in repr(item) for item in (*result, *net.events))
     return result
 
 

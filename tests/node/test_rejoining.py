@@ -23,9 +23,9 @@ def lost(net: Network, seat: str) -> None:
     """The disk of a site is gone; it is invited again."""
     membership = net.membership(seat)
     shutil.rmtree(membership.folder)
-    organisation = next(one.organisation for one in net.tokens if seat in one.seats)
+    organisation = next(token.organisation for token in net.tokens if seat in token.seats)
     token = invite_again(net.place, net.study, organisation, read=read_toy)
-    others = tuple(one for one in net.tokens if one.organisation != organisation)
+    others = tuple(token for token in net.tokens if token.organisation != organisation)
     net.tokens = (*others, token)
 
 

@@ -60,7 +60,7 @@ def test_a_restored_site_sends_nothing(
         async with net.serving():
             net_folder = net.membership(site).folder
             copying = Copying(seat, stage, net_folder, tmp_path / "backup")
-            others = [asyncio.create_task(net.join(one)) for one in SITES if one != site]
+            others = [asyncio.create_task(net.join(other)) for other in SITES if other != site]
             with copying.watched(), suppress(KilledError):
                 await net.join(site)
             assert copying.dead, copying.sent
@@ -136,8 +136,10 @@ def test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out(
                 done = await asyncio.gather(beside.join("valley"), *joining, return_exceptions=True)
             copy, *others, original = done
             assert not any(isinstance(other, BaseException) for other in others)
-            found_out = [one for one in (copy, original) if isinstance(one, BaseException)]
-            assert [type(one) for one in found_out] == [CopyError]
+            found_out = [
+                outcome for outcome in (copy, original) if isinstance(outcome, BaseException)
+            ]
+            assert [type(error) for error in found_out] == [CopyError]
 
     asyncio.run(story())
 

@@ -70,7 +70,7 @@ def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> Non
         async with net.serving():
             joining = asyncio.create_task(net.join("valley"))
             while (now := study_status(net.place, net.study, read=read_toy)).waits_for != tuple(  # noqa: ASYNC110 - a file says so
-                one for one in now.expected if one != "valley"
+                name for name in now.expected if name != "valley"
             ):
                 await asyncio.sleep(0.05)
             joining.cancel()
@@ -173,7 +173,7 @@ def test_people_may_take_longer_than_a_stage_to_compare_words(tmp_path: Path) ->
         began = time.time()
         async with net.serving():
             slow = [net.join(seat, consent=thinks) for seat in ("north", "valley")]
-            sites = [asyncio.create_task(one) for one in (*slow, net.join("harbour"))]
+            sites = [asyncio.create_task(joining) for joining in (*slow, net.join("harbour"))]
             now = await until({"north", "evaluator", "valley"})
             mine = status(net.membership("valley"))[0]
             for site in sites:

@@ -337,7 +337,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("line", "table", "says", "hint"), WRONG, ids=[one[0] for one in WRONG])
+@pytest.mark.parametrize(("line", "table", "says", "hint"), WRONG, ids=[case[0] for case in WRONG])
 def test_a_wrong_setting_is_told_with_file_line_and_key(
     line: str, table: str, says: str, hint: str, tmp_path: Path
 ) -> None:

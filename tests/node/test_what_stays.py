@@ -41,9 +41,9 @@ class Written:
         for box in self.boxes:
             # After the nonce.
             yield box[12 : 12 + PIECE]
-        for one in (*self.plain, *(letter.body for letter in self.sent)):
-            if len(set(one[-PIECE:])) > PIECE // 2 and not is_public(one):
-                yield one[-PIECE:]
+        for piece in (*self.plain, *(letter.body for letter in self.sent)):
+            if len(set(piece[-PIECE:])) > PIECE // 2 and not is_public(piece):
+                yield piece[-PIECE:]
 
 
 def is_public(body: bytes) -> bool:
@@ -85,7 +85,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     def committing(self: Journal, **what: Any) -> None:
         if what.get("step") is not None:
             result.plain.append(what["step"].body)
-            result.sent += [one.letter for one in what.get("letters", ())]
+            result.sent += [pending.letter for pending in what.get("letters", ())]
         commit(self, **what)
 
     monkeypatch.setattr(SealedSqlite, "seal", sealing)
@@ -196,8 +196,8 @@ def test_a_process_that_is_killed_while_it_deletes_finishes_when_it_starts_again
     journal.open_session(b"session")
     for _ in range(120):
         journal.commit(session=b"session", step=step, letters=[Outgoing(letter, "kind")])
-        for one in journal.pending():
-            journal.mark_sent(one.position)
+        for pending in journal.pending():
+            journal.mark_sent(pending.position)
         if len(written.boxes) > 400:
             break
     journal.commit()

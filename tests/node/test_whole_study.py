@@ -42,9 +42,9 @@ def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> 
         async with net.serving():
             await net.join_all(*SITES, "evaluator")
         async with net.serving(), net.staying("evaluator", "harbour"):
-            results = await asyncio.gather(*(net.evaluate(one) for one in SITES))
+            results = await asyncio.gather(*(net.evaluate(site) for site in SITES))
         joint = results[0].joint
-        assert all((one.joint.counts == joint.counts).all() for one in results)
+        assert all((result.joint.counts == joint.counts).all() for result in results)
         assert joint.peers == SITES
         # Of 56 documents, under a dictionary key of its own in every run.
         assert joint.accuracy > 0.55

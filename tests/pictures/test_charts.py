@@ -20,9 +20,9 @@ def parsed(html: str) -> ET.Element:
 def test_bars_have_a_bar_a_row_and_say_their_values(rows: int) -> None:
     drawn = bars("Seconds", [Bar(f"stage {index}", index, f"{index} s") for index in range(rows)])
     result = parsed(drawn)
-    assert sum(one.get("class") == "bar" for one in result.iter()) == rows
+    assert sum(element.get("class") == "bar" for element in result.iter()) == rows
     title = next(element.text or "" for element in result.iter() if element.tag.endswith("title"))
-    assert all(f"stage {one} {one} s" in title for one in range(rows))
+    assert all(f"stage {stage} {stage} s" in title for stage in range(rows))
 
 
 @pytest.mark.parametrize("classes", [2, 8, 20])
@@ -30,7 +30,7 @@ def test_a_confusion_picture_has_a_cell_a_pair(classes: int) -> None:
     names = [f"class {index}" for index in range(classes)]
     cells = [[(float(a * b), f"{a * b}") for b in range(classes)] for a in range(classes)]
     result = parsed(confusion("Confusion", names, cells))
-    assert sum(one.tag.endswith("rect") for one in result.iter()) == classes**2
+    assert sum(element.tag.endswith("rect") for element in result.iter()) == classes**2
     zeros = sum(element.text == "0" for element in result.iter())
     assert zeros == (0 if classes > 8 else 2 * classes - 1), "zeros of many classes hide the rest"
 

@@ -133,7 +133,7 @@ def test_classes_share_the_covariance_that_each_of_them_has_alone() -> None:
 def test_exact_moments_do_not_notice_how_documents_were_dealt(seed: int, peers: int) -> None:
     own = part(seed)
     parts = deal(own.rows, own.labels, peers=peers, rng=np.random.default_rng(seed))
-    assert sum(len(one.labels) for one in parts) == 30
+    assert sum(len(part.labels) for part in parts) == 30
     whole = RadoMoments.exact(Moments.of(own.rows, own.labels))
     np.testing.assert_allclose(exact_moments(parts).mean, whole.mean, atol=1e-12)
     np.testing.assert_allclose(exact_moments(parts).covariance, whole.covariance, atol=1e-12)

@@ -83,20 +83,20 @@ _QUORUM_STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.CONTRIBUTIONS, Phase.
 
 def matrix(*, dealer: bool) -> list[Case]:
     """Every place: whoever has no documents has no others, and a server runs once."""
-    cases = (Case(*one) for one in product(_STAGES, Whose, Use, (False, True)))
+    cases = (Case(*case) for case in product(_STAGES, Whose, Use, (False, True)))
     return [case for case in cases if _exists(case, dealer=dealer)]
 
 
 def quorum_matrix() -> list[Case]:
     """The same where members compute, and nobody else helps."""
     helpers = {Whose.EVALUATOR, Whose.DEALER}
-    cases = (Case(*one) for one in product(_QUORUM_STAGES, Whose, Use, (False, True)))
+    cases = (Case(*case) for case in product(_QUORUM_STAGES, Whose, Use, (False, True)))
     return [case for case in cases if case.whose not in helpers and _exists(case, member=True)]
 
 
 def asked_matrix() -> list[Case]:
     """The same after the training: who asks, who helps, and the coordinator."""
-    cases = (Case(Phase.FINISHED, *one) for one in product(Whose, Use, (False, True)))
+    cases = (Case(Phase.FINISHED, *case) for case in product(Whose, Use, (False, True)))
     return [case for case in cases if _exists(case, dealer=True)]
 
 

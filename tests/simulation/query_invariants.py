@@ -106,7 +106,7 @@ def check_evaluations(evidence: ServedEvidence) -> None:
     for name, numbers in attempts.items():
         if len(numbers) > 1:
             _broken(11, f"{name} was opened in attempts {numbers}")
-    served = [one for site in evidence.sites.values() for one in site.served]
+    served = [service for site in evidence.sites.values() for service in site.served]
     for which, _, answer in served:
         if isinstance(which, EvaluationId) and answer[0] not in sets:
             _broken(11, f"{which} was served over {answer[0]}, but opened over {sets}")

@@ -188,7 +188,7 @@ class ServingSite(Site):
     @property
     def due(self) -> float | None:
         times = [] if self.wake_at is None else [self.wake_at]
-        times += [self._due_of(one) for one in self.awaiting.values()]
+        times += [self._due_of(wait) for wait in self.awaiting.values()]
         return min(times, default=None)
 
     @property
@@ -215,12 +215,12 @@ class ServingSite(Site):
     def awaited(self) -> tuple[str, ...]:
         return tuple(
             name
-            for one in self.running.values()
+            for program in self.running.values()
             for name in (
-                (one.seat.waiting.sender,)
-                if isinstance(one.seat.waiting, Receive)
-                else one.seat.waiting.senders
-                if isinstance(one.seat.waiting, Gather)
+                (program.seat.waiting.sender,)
+                if isinstance(program.seat.waiting, Receive)
+                else program.seat.waiting.senders
+                if isinstance(program.seat.waiting, Gather)
                 else ()
             )
         )

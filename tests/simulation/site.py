@@ -226,7 +226,7 @@ class Site:
                 written[name] = Codec().encode(record)
         if written or letters:
             self.journal.commit(letters=letters, notes=written)
-        self.todo += [one for one in actions if not isinstance(one, (Tell, *KEPT))]
+        self.todo += [action for action in actions if not isinstance(action, (Tell, *KEPT))]
 
     def kept(self, action: Action) -> dict[str, bytes]:
         """What goes to disk with a record."""
@@ -272,8 +272,8 @@ class Site:
         control letter that never left."""
         self._decide(Withdrew())
         waiting = [letter.letter for letter in self.pending() if letter.letter.session == CONTROL]
-        left = [one for one in self.pending() if one.letter.session == CONTROL]
-        left = [one for one in left if posted(one.letter)]
+        left = [pending for pending in self.pending() if pending.letter.session == CONTROL]
+        left = [pending for pending in left if posted(pending.letter)]
         numbers = [letter.number for letter in waiting if not posted(letter)]
         notes = {SEAT: Codec().encode(self.state.record)}
         if numbers:

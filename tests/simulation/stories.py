@@ -320,7 +320,7 @@ def _opened(model: PeerModel, key: SecretKey, trained: Any, held: HeldShare | No
         words = (trained.share + held.words)[: len(model.scores.factors)]
     else:
         values = decrypt(key, model.weights).integers
-        words = np.array([int(one) % 2**64 for one in values.ravel()], np.uint64)
+        words = np.array([int(value) % 2**64 for value in values.ravel()], np.uint64)
         words = words.reshape(values.shape)
     values = plan.ring.signed(plan.ring.reduce(words))
     return np.ldexp(values.astype(np.float64), -model.scores.weights.fraction_bits)

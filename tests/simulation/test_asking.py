@@ -35,7 +35,10 @@ def count(world: ServingWorld) -> Counter[str]:
     seen = Counter[str](world.counts)
     for site in world.sites.values():
         assert isinstance(site, ServingSite)
-        kinds = ("queries" if isinstance(one[0], QueryId) else "evaluations" for one in site.served)
+        kinds = (
+            "queries" if isinstance(service[0], QueryId) else "evaluations"
+            for service in site.served
+        )
         seen.update(kinds)
         seen["errors"] += len(site.ended_with)
         seen["boots"] += site.boots - 1

@@ -189,7 +189,9 @@ def test_askers_and_helpers_whose_disks_come_back_or_run_twice(folder: Path) -> 
     assert len(cases) == 11
     worlds = list(asked_under(cases, range(1), folder))
     assert sum(world.used for world in worlds) > 7
-    result = Counter(type(site.found_out).__name__ for one in worlds for site in one.everybody())
+    result = Counter(
+        type(site.found_out).__name__ for world in worlds for site in world.everybody()
+    )
     assert min(result["CopyError"], result["ViolationError"]) > 0, result
 
 

@@ -46,7 +46,7 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
         ends["tried again"] += any(attempt.number > 1 for attempt in record.attempts)
-        ends["another roster"] += any(one.number > 1 for one in record.seating)
+        ends["another roster"] += any(seating.number > 1 for seating in record.seating)
         ends["without somebody"] += coordinator.finished and bool(coordinator.gone)
         boots += sum(site.boots - 1 for site in world.sites.values())
         faults += world.counts
@@ -157,7 +157,7 @@ def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal
         mailbox = Mailbox()
         kind = type(journal.__name__, (journal,), {"mailbox": mailbox})
         result = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)
-        if any(one in result for one in says.split("|")):
+        if any(part in result for part in says.split("|")):
             break
     assert any(word in result for word in says.split("|")), result
 

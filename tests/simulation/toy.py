@@ -144,7 +144,7 @@ class ToyCourse:
         return told.data
 
     def _collected(self, entropy: Entropy) -> Party[bytes]:
-        others = [one for one in self.study.roster.names if one != self.name]
+        others = [name for name in self.study.roster.names if name != self.name]
         word = entropy.read(8)
         for name in others:
             result = yield from receive(name, ToyWord)
@@ -195,7 +195,7 @@ class ToyCourse:
         both = tuple(peer for peer in theirs.peers if peer in came)
         yield Send("coordinator", ToySet(both))
         self._enough(both)
-        total = sum(int.from_bytes(came[one].mask) for one in both)
+        total = sum(int.from_bytes(came[name].mask) for name in both)
         yield Send("coordinator", ToySum(both, _bytes(total)))
         if attempt.stage is Stage.TRAINING:
             if self.study.roster.dealer is not None:

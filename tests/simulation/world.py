@@ -145,7 +145,7 @@ class World:
             if self._can_work(site):
                 self._guarded(site, self._work)
                 return True
-        down = [one for one in everybody if not one.alive and not one.dead]
+        down = [site for site in everybody if not site.alive and not site.dead]
         if down:
             self._boot(self.random.choice(down))
             return True
@@ -269,7 +269,7 @@ class World:
 
     def _deadline(self) -> bool:
         """Nobody has anything to do: time goes on to the next moment that somebody waits for."""
-        here = [one for one in self.everybody() if one.alive and one.due is not None]
+        here = [site for site in self.everybody() if site.alive and site.due is not None]
         if not here:
             return False
         site = min(here, key=lambda one: one.due or 0.0)
@@ -320,7 +320,7 @@ class World:
 
     def _haste(self) -> None:
         """A deadline passes while somebody is slow."""
-        waiting = [one for one in self.sites.values() if one.alive and one.due is not None]
+        waiting = [site for site in self.sites.values() if site.alive and site.due is not None]
         if waiting:
             site = self.random.choice(waiting)
             self.late.add(site.name)

@@ -241,7 +241,7 @@ def test_no_report_and_no_error_quotes_a_document(
 ) -> None:
     monkeypatch.setenv("SOTTOVOCE_HOME", str(tmp_path / "home"))
     path = FILES[kind](tmp_path)
-    itself = path if path.is_file() else next(one for one in path.rglob("*") if one.is_file())
+    itself = path if path.is_file() else next(file for file in path.rglob("*") if file.is_file())
     for number, mistake in enumerate(MISTAKES):
         as_json = ("--json",) if (number + len(kind)) % 2 else ()
         words = [str(itself) if word == "ITSELF" else word for word in mistake]

@@ -51,7 +51,7 @@ def test_rows_become_documents(tmp_path: Path) -> None:
 def test_a_sheet_without_names(tmp_path: Path) -> None:
     path = workbook(tmp_path, {"notes": [("fever", "x"), ("well", "y")]})
     asked = SourceOptions(text="1", label="2", table=DelimitedFormat(header=False))
-    assert [one.text for one in open_source(path, asked)] == ["fever", "well"]
+    assert [document.text for document in open_source(path, asked)] == ["fever", "well"]
 
 
 def test_bad_workbooks_by_name(tmp_path: Path) -> None:

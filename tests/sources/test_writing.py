@@ -55,7 +55,7 @@ def test_no_cell_is_a_formula_to_a_spreadsheet(tmp_path: Path, suffix: str) -> N
             for row in csv.reader(file, delimiter="\t" if "t" in suffix else ",")
             for cell in row
         ]
-    begins = [one for one in cells if one.lstrip().startswith(("=", "+", "-", "@"))]
+    begins = [cell for cell in cells if cell.lstrip().startswith(("=", "+", "-", "@"))]
     assert begins == ["-5", "-5"]
     options = SourceOptions(categorical=("=ward",))
     assert [document.text for document in open_source(path, options).documents()] == HOSTILE

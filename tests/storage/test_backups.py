@@ -87,7 +87,7 @@ def test_nothing_comes_back_over_a_home_that_is_in_use(home: Path, tmp_path: Pat
 def changed(path: Path, name: str, content: bytes, *, kind: bytes = tarfile.REGTYPE) -> None:
     """The backup with one more thing before its list."""
     with tarfile.open(path) as old:
-        members = [(one, old.extractfile(one).read()) for one in old]
+        members = [(member, old.extractfile(member).read()) for member in old]
     entry = tarfile.TarInfo(name)
     entry.size, entry.type = len(content), kind
     with tarfile.open(path, "w") as new:

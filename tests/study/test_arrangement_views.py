@@ -68,7 +68,11 @@ def numbers_in(view: View, outcome: StudyOutcome, *, opens: bool) -> Iterator[An
     for leaf in view.leaves():
         if isinstance(leaf, Ciphertext):
             key = outcome.trained.key
-            yield decrypt_residues(key, leaf) if opens else [int(one) for one in leaf.residues]
+            yield (
+                decrypt_residues(key, leaf)
+                if opens
+                else [int(residue) for residue in leaf.residues]
+            )
         else:
             yield leaf
 

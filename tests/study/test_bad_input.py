@@ -268,9 +268,13 @@ def test_who_leaves_before_everybody_agreed_is_named(binary: Case, name: str) ->
     roster, identities = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy())
     entropy = SeededEntropy(1)
     programs: dict[str, Any] = {}
-    for one in roster.names:
-        party = PartyContext.open(Study(binary.plan, roster), identities[one], entropy=entropy)
-        programs[one] = collected(party, binary.key) if one == "coordinator" else consented(party)
+    for participant in roster.names:
+        party = PartyContext.open(
+            Study(binary.plan, roster), identities[participant], entropy=entropy
+        )
+        programs[participant] = (
+            collected(party, binary.key) if participant == "coordinator" else consented(party)
+        )
     with pytest.raises(
         AbsenceError, match=f"{name}: left, or was late, while coordinator waited for Consent"
     ):

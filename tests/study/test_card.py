@@ -40,7 +40,7 @@ def test_every_message_of_a_whole_study_stands_on_the_card(
 
 def test_the_card_changes_with_the_plan_and_the_roster(binary: Case) -> None:
     other = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
-    cards = [StudyCard(one.study) for one in (binary, other, binary.changed(alpha=2.0))]
+    cards = [StudyCard(variant.study) for variant in (binary, other, binary.changed(alpha=2.0))]
     assert len({card.fingerprint for card in cards}) == 3
     assert "north is a peer and the evaluator" in cards[1].markdown()
     assert "north is a peer and the evaluator" not in cards[0].markdown()
@@ -116,7 +116,7 @@ def test_what_passes_through_the_other_seats_stands_on_the_card(
     views, roster = case.run().views, case.study.roster
     kind = "own-direction" if engine == "encrypted" else "direction-share"
     coordinator = views[roster.coordinator].received
-    steps = sum(kebab(type(one.message).__name__) == kind for one in coordinator)
+    steps = sum(kebab(type(packet.message).__name__) == kind for packet in coordinator)
     rows = helper_sizes(case.study)
     assert {row.seat for row in rows} == {"evaluator"} | ({"dealer"} if roster.dealer else set())
     for seat in {row.seat for row in rows}:

@@ -103,7 +103,7 @@ def test_every_class_of_several_has_a_roc(four: Case) -> None:
     figures = four.outcome.evaluate(four.documents)
     assert_same(figures, by_hand(four)[0])
     assert list(figures.roc) == list(four.plan.labels.names)
-    assert all(one.auc > 0.6 for one in figures.roc.values())
+    assert all(curve.auc > 0.6 for curve in figures.roc.values())
 
 
 def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
@@ -127,7 +127,8 @@ def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
     """Peers that asked with a dealer and peers that asked without one are added up alike."""
     few = (-0.5, -0.125, 0.0, 0.25)
     cases = [
-        binary.changed(verdict=one, features=12, thresholds=few) for one in ("fss", "dgk", "auto")
+        binary.changed(verdict=verdict, features=12, thresholds=few)
+        for verdict in ("fss", "dgk", "auto")
     ]
     mixed = cases[2].outcome
     mixed.tested("north", cases[2].documents["north"])
@@ -264,7 +265,7 @@ def test_what_is_shown_of_a_table_is_the_same_whatever_a_small_cell_holds(
         counts.flat[place] = held
         result = Evaluation.of(THREE, counts, ("x",), fewest=fewest)
         shown.append((result.counts.tolist(), result.left_out.tolist(), result.accuracy, result.f1))
-    assert all(one == shown[0] for one in shown)
+    assert all(card == shown[0] for card in shown)
 
 
 @given(st.lists(st.integers(0, 9), min_size=8, max_size=8), st.integers(3, 6))

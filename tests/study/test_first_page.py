@@ -88,7 +88,7 @@ def study(described: StudyDescription) -> Study:
     ],
 )
 def test_each_question_of_an_officer_is_answered(asked: str, answered: str, study: Study) -> None:
-    to = next(one for one in leaving(study, "Northfield Hospital") if "Institute" in one.to)
+    to = next(line for line in leaving(study, "Northfield Hospital") if "Institute" in line.to)
     filled = answered.format(leaves=f"{to.bytes / 1e6:.0f} MB", budget=f"{study.plan.budget:,}")
     assert filled in page(study, "Northfield Hospital"), asked
 
@@ -281,7 +281,7 @@ def test_who_must_not_pool_follows_from_the_seats(binary: Case, encrypted: Case)
 def test_one_house_that_holds_enough_alone_is_named_alone(binary: Case) -> None:
     plan, roster = binary.plan, binary.study.roster
     result = poolings(Study(plan, roster))
-    assert all(len(one.organisations) == 2 for one in result)
+    assert all(len(group.organisations) == 2 for group in result)
     assert "word for word" in result[0].gives
 
 

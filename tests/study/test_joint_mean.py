@@ -52,7 +52,7 @@ def test_what_a_peer_sends_tells_nothing_finer_than_a_part() -> None:
     point = reference()
     rows = np.full((20, 4), 0.25)
     nudged = rows + 0.2 / MEAN_PARTS
-    first, second = (own_apart(point, moments_of(one), words=4) for one in (rows, nudged))
+    first, second = (own_apart(point, moments_of(table), words=4) for table in (rows, nudged))
     on_the_edge = np.rint(MEAN_PARTS * (0.25 - point.mean)) != np.rint(
         MEAN_PARTS * (nudged[0] - point.mean)
     )

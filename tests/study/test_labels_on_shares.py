@@ -143,14 +143,14 @@ def test_what_every_holder_and_asker_sees_of_queries_is_noise(asked: Case) -> No
     size = 2**32 if type(short).__name__ == "ShortWords" else 2**64
     for name in ("coordinator", "evaluator"):
         for kind in (AskedRows, MaskedModel):
-            words = [one.words.array().ravel() for one in views[name].of(kind)]
+            words = [message.words.array().ravel() for message in views[name].of(kind)]
             assert_looks_uniform(np.concatenate(words)[:4000].astype(np.uint64), size)
-        added = [one.shifts.array().ravel() for one in views[name].of(AskerShares)]
-        added += [one.groups.array().ravel() for one in views[name].of(AskerShares)]
+        added = [message.shifts.array().ravel() for message in views[name].of(AskerShares)]
+        added += [message.groups.array().ravel() for message in views[name].of(AskerShares)]
         assert_looks_uniform(np.concatenate(added))
     bits = asked.outcome.trained.scores.ring.bits
     compared = [
-        [one.words.array() for one in views[name].of(ComparandShare)][-6:]
+        [message.words.array() for message in views[name].of(ComparandShare)][-6:]
         for name in ("coordinator", "evaluator")
     ]
     opened = np.concatenate([(a + b).ravel() for a, b in zip(*compared, strict=True)])
@@ -163,7 +163,7 @@ def test_what_every_holder_and_asker_sees_of_queries_is_noise(asked: Case) -> No
     for words in shares.values():
         assert_looks_uniform(np.concatenate(words), 2**bits)
     assert_looks_uniform(
-        np.concatenate([one.words.array().ravel() for one in views["north"].of(CountShare)])
+        np.concatenate([message.words.array().ravel() for message in views["north"].of(CountShare)])
     )
 
 

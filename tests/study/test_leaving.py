@@ -257,7 +257,7 @@ def test_a_peer_whose_seed_never_came_is_not_in_the_sum(five: Case) -> None:
     late = [
         message for message in outcome.views["evaluator"].received if message.sender == "harbour"
     ]
-    assert [type(one.message).__name__ for one in late] == ["ShareSeed", "MaskedParts"]
+    assert [type(packet.message).__name__ for packet in late] == ["ShareSeed", "MaskedParts"]
     assert late[0].late
     assert outcome.trained.peers == ("north", "valley", "lakeside", "castle")
     assert "harbour" not in outcome.models
@@ -304,7 +304,7 @@ def test_an_attempt_has_peers_of_the_roster_and_enough_of_them(five: Case) -> No
 def test_no_two_attempts_have_one_session(five: Case) -> None:
     first = Attempt.first(five.study, Stage.DICTIONARY)
     every = [first, first.again(), Attempt.first(five.study, Stage.TRAINING)]
-    assert len({one.session(five.study) for one in every}) == 3
+    assert len({attempt.session(five.study) for attempt in every}) == 3
     assert "dealer" not in first.parties(five.study)
     assert "dealer" in every[2].parties(five.study)
 

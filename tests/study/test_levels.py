@@ -82,7 +82,7 @@ def test_every_row_of_a_level_is_the_plain_learner_s(
     true = truth(case, test)
     assert len(labels) == len(true) >= (2 if level is Level.SENTENCE else 8) * len(test)
     right = np.mean([one == other for one, other in zip(labels, true, strict=True)])
-    commonest = max(true.count(one) for one in set(true)) / len(true)
+    commonest = max(true.count(label) for label in set(true)) / len(true)
     assert right > commonest or settings.get("engine") == "paillier"
 
 
@@ -98,7 +98,7 @@ def test_a_joint_table_counts_rows_and_asks_for_documents(toy_key: SecretKey) ->
     small = {name: [] for name in few.documents}
     for name, mine in few.documents.items():
         small[name] = [document for document in mine if document in few.held_out(name)][:4]
-    assert len(truth(few, [one for mine in small.values() for one in mine])) > 90
+    assert len(truth(few, [document for mine in small.values() for document in mine])) > 90
     with pytest.raises(InputError, match="at least 20 held-out documents over all peers, found"):
         few.outcome.evaluate(small)
 
@@ -126,8 +126,8 @@ def test_labels_of_documents_and_of_sentences_in_one_model(toy_key: SecretKey) -
     labelling = Labelling.by_levels(("Drug", "Disease"), ("calm", "flutter"))
     parts = {
         name: [
-            replace(one, label="flutter" if "atrial flutter" in one.text else "calm")
-            for one in mine
+            replace(document, label="flutter" if "atrial flutter" in document.text else "calm")
+            for document in mine
         ]
         for name, mine in documents().items()
     }

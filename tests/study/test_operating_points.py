@@ -30,8 +30,10 @@ def documents(kind: str) -> dict[str, list[Document]]:
     if kind == "overlapping":
         return {
             name: [
-                Document(one.text, tuple(w for w in ("pain", "fever") if w in one.text.lower()))
-                for one in mine
+                Document(
+                    document.text, tuple(w for w in ("pain", "fever") if w in document.text.lower())
+                )
+                for document in mine
             ]
             for name, mine in notes(300).items()
         }

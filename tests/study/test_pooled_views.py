@@ -112,7 +112,7 @@ def documents_of(outcome: StudyOutcome) -> dict[str, list[Any]]:
 def truth(outcome: StudyOutcome) -> tuple[Any, list[int]]:
     """All rows of all peers, and their labels ±1."""
     model = next(iter(outcome.models.values()))
-    documents = [one for mine in documents_of(outcome).values() for one in mine]
+    documents = [document for mine in documents_of(outcome).values() for document in mine]
     rows = FeatureReader(model.space, model.key).read(documents).unit()
     return rows, [1 if document.label == "urgent" else -1 for document in documents]
 

@@ -31,7 +31,7 @@ def without_asking(this: Any, pins: Any, *, listeners: Any = ()) -> Party[Keyrin
     signed = tuple(message.keys for message in came.values())
     for party in (*this.peers, *listeners):
         yield Send(party, KeyBook(signed))
-    return Keyring(this, {one.peer: one for one in signed})
+    return Keyring(this, {keys.peer: keys for keys in signed})
 
 
 def swapped(message: PublishedFeatures) -> Message:

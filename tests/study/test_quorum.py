@@ -137,7 +137,7 @@ def test_a_released_model_is_the_same_at_every_peer() -> None:
     outcome = trained(plan_of(release="peers"))
     released = [model.released for model in outcome.models.values()]
     assert all(score is not None for score in released)
-    assert all(np.array_equal(one, released[0]) for one in released)
+    assert all(np.array_equal(weights, released[0]) for weights in released)
     exact = np.ldexp(exact_weights(outcome).astype(np.float64), -20)
     assert np.abs(released[0] - exact).max() < 2e-3 * np.abs(exact).max()
 

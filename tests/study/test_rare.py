@@ -40,13 +40,13 @@ def test_what_is_rare_at_a_peer_is_left_out_or_joined(binary: Case) -> None:
     out = replace(binary.plan, labels=labels)
     documents = [*few("never", 2), *few("routine", 5), *few("seldom", 1)]
     assert rare_classes(out, documents) == {"never": 2, "seldom": 1}
-    assert {one.label for one in without_rare(out, documents)} == {"routine"}
+    assert {document.label for document in without_rare(out, documents)} == {"routine"}
     joined = without_rare(replace(out, rare="other"), documents)
     assert [outcome.label for outcome in joined].count("other") == 3
     # Two rare documents are too few even together.
-    assert {one.label for one in without_rare(replace(out, rare="other"), documents[1:-1])} == {
-        "routine"
-    }
+    assert {
+        document.label for document in without_rare(replace(out, rare="other"), documents[1:-1])
+    } == {"routine"}
     stop = replace(out, rare="stop")
     assert rare_classes(stop, documents) == {}
     assert without_rare(stop, documents) == documents
@@ -57,7 +57,7 @@ def test_what_all_peers_have_too_few_of_is_joined_where_the_plan_says_so(binary:
     plan = replace(binary.plan, labels=labels, rare="other")
     documents = [*few("never", 4), *few("routine", 5)]
     kept = without_absent(plan, documents, Totals(9, (0, 10, 10), ()))
-    assert [one.label for one in kept].count("other") == 4
+    assert [document.label for document in kept].count("other") == 4
     # Without a class to join they are left out.
     kept = without_absent(plan, documents, Totals(9, (0, 0, 10), ()))
     assert {item.label for item in kept} == {"routine"}

@@ -28,7 +28,7 @@ def study(**changes: object) -> Study:
 
 
 def of(label: str, count: int) -> list[Document]:
-    return [one for one in NORTH if one.label == label][:count]
+    return [document for document in NORTH if document.label == label][:count]
 
 
 def test_documents_of_two_classes_pass() -> None:
@@ -117,7 +117,7 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     three = study(rare="leave out", labels=Labels(("odd", "routine", "urgent")))
     kept = [document for document in documents if three.plan.split.side(document) == "train"]
     odd = [Document(f"an odd note {number}", "odd") for number in range(40)]
-    odd = [one for one in odd if three.plan.split.side(one) == "train"][:2]
+    odd = [document for document in odd if three.plan.split.side(document) == "train"][:2]
     result = check_documents(three, "north", [*kept, *odd])
     assert result.rare == {"odd": 2}
     assert "class 'odd' is left out: 2 of its documents" in " ".join(result.sentences(three.plan))

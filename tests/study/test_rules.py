@@ -360,11 +360,11 @@ def held(value: Any, seen: set[int] | None = None) -> Iterable[Any]:
         for field in fields(value):
             yield from held(getattr(value, field.name), seen)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from held(one, seen)
+        for item in value.values():
+            yield from held(item, seen)
     elif isinstance(value, list | tuple | set | frozenset):
-        for one in value:
-            yield from held(one, seen)
+        for item in value:
+            yield from held(item, seen)
 
 
 def test_coordinator_evaluator_and_dealer_keep_no_share_and_no_mask(binary: Case) -> None:

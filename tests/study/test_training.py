@@ -160,9 +160,9 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     alphas = (0.3, 3.0, 3000.0)
     case = Case(binary.documents, replace(binary.plan, alpha=alphas), binary.key, seats)
     back = [
-        one
+        document
         for name, mine in case.documents.items()
-        for one in held_back_side(case.outcome.parties[name], mine)
+        for document in held_back_side(case.outcome.parties[name], mine)
     ]
     right = [accuracy(back, case.plain(back, alpha=alpha)) for alpha in alphas]
     best = max(range(3), key=lambda one: (right[one], alphas[one]))
@@ -171,7 +171,7 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     test = case.held_out()
     plain = case.plain(test, alpha=alphas[best])
     assert equal(case.outcome.classify("valley", test).classes, plain) >= 0.999
-    used = {one.text for one in back}
+    used = {document.text for document in back}
     assert len(back) >= 20
     assert not used & {document.text for document in test}
 

@@ -99,7 +99,7 @@ def numbers_in(view: View, key: SecretKey, *, opens: bool) -> Iterator[Any]:
 def truth(case: Case, known: PeerModel | Prepared) -> tuple[Any, list[int]]:
     """All rows of all peers as that dictionary reads them, and their labels ±1."""
     assert known.space is not None
-    documents = [one for mine in case.documents.values() for one in mine]
+    documents = [document for mine in case.documents.values() for document in mine]
     rows = FeatureReader(known.space, known.key).read(documents).unit()
     return rows, [1 if document.label == "urgent" else -1 for document in documents]
 
@@ -253,8 +253,8 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
     moments = {
         name: local_moments(case.study, prepared, mine) for name, mine in case.documents.items()
     }
-    for one in moments.values():
-        reference.move(one)
+    for own in moments.values():
+        reference.move(own)
     pooled = outcome.results["coordinator"].words + outcome.results["evaluator"].words
     sums = [layout.write(moment) for moment in moments.values()]
     assert np.array_equal(pooled, sums[0] + sums[1] + sums[2])
@@ -265,9 +265,10 @@ def test_coordinator_and_evaluator_together_get_the_joint_sum_and_no_single_part
         if isinstance(message.message, ShareSeed)
     }
     masked = {
-        one.sender: one.message.parts[0].array()
-        for one in outcome.views["coordinator"].received
-        if isinstance(one.message, MaskedParts) and one.message.parts[0].shape == (layout.length,)
+        packet.sender: packet.message.parts[0].array()
+        for packet in outcome.views["coordinator"].received
+        if isinstance(packet.message, MaskedParts)
+        and packet.message.parts[0].shape == (layout.length,)
     }
     assert set(seeds) == set(masked) == set(case.study.roster.peers)
     for name in case.study.roster.peers:

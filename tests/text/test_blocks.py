@@ -108,7 +108,7 @@ def test_kernel_directions_are_normal_and_the_same_everywhere() -> None:
 )
 def test_whole_numbers_score_as_unit_rows_do(blocks: Blocks) -> None:
     space = FeatureSpace(WORDS, blocks=blocks)
-    rows = FeatureReader(space).read([Document(one) for one in TEXTS])
+    rows = FeatureReader(space).read([Document(text) for text in TEXTS])
     theta = np.random.default_rng(3).normal(size=(space.width, 2))
     norms = rows.rounded_norms[:, np.newaxis] / NORM_PARTS
     scores = rows.integers() @ (space.factors[:, np.newaxis] * theta) / norms

@@ -80,7 +80,7 @@ def test_sums_over_peers_are_the_pooled_counts_where_nothing_is_suppressed(
     peers: list[list[Document]],
 ) -> None:
     summed = reduce(add, (counted(peer, min_documents=1) for peer in peers))
-    pooled = counted([one for peer in peers for one in peer], min_documents=1)
+    pooled = counted([document for peer in peers for document in peer], min_documents=1)
     assert (summed.by_class == pooled.by_class).all()
     assert (summed.total == pooled.total).all()
     assert summed.rows == pooled.rows

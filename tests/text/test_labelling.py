@@ -101,7 +101,7 @@ def test_a_token_is_inside_exactly_if_it_shares_a_character(
     spans = [Span(kind, (Fragment(at, min(at + size, 47)),)) for at, size, kind in drawn]
     places = [Fragment(t.start, t.end) for t in WordTokenizer().locate(TEXT)]
     expected = [
-        "inside" if any(one.fragments[0].overlaps(place) for one in spans) else "outside"
+        "inside" if any(span.fragments[0].overlaps(place) for span in spans) else "outside"
         for place in places
     ]
     assert token_classes(Scheme.INSIDE, *spans) == expected

@@ -188,10 +188,10 @@ def test_a_scheme_of_tokens_at_document_level_is_refused_before_anything_is_read
 def test_chunks_hold_every_document_in_order(lengths: list[int], most: int, limit: int) -> None:
     documents = [Document("x" * length) for length in lengths]
     pieces = list(chunked(documents, most=most, characters=limit))
-    assert [one for chunk in pieces for one in chunk] == documents
+    assert [document for chunk in pieces for document in chunk] == documents
     for chunk in pieces:
         assert len(chunk) <= most
-        assert sum(len(one.text) for one in chunk[:-1]) < limit
+        assert sum(len(document.text) for document in chunk[:-1]) < limit
 
 
 class Lengths:
@@ -347,7 +347,7 @@ def test_a_column_of_too_few_documents_is_zero_in_the_rows_to_learn_from() -> No
 
 def test_a_rare_value_of_a_further_column_is_left_out_too() -> None:
     sex = Categorical("ward", ("a", "b"))
-    documents = [Document("x y", "a", columns={"ward": one}) for one in "aaab"]
+    documents = [Document("x y", "a", columns={"ward": value}) for value in "aaab"]
     space = FeatureSpace(GivenDictionary(("x", "y")), columns=(sex,))
     assert kept_columns(documents, space, fewest=3, key=KEY).tolist() == [True, True, True, False]
     labelling = Labelling(Labels(("a", "b")))

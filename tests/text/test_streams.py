@@ -57,12 +57,14 @@ def test_a_rule_looks_at_a_document_that_it_dropped_once() -> None:
         return document if document.label == "True" else None
 
     left = refined(stream(), rule)
-    assert list(left) == list(left) == [one for one in DOCUMENTS if one.label == "True"]
+    assert (
+        list(left) == list(left) == [document for document in DOCUMENTS if document.label == "True"]
+    )
     assert len(asked) == 300
 
 
 def test_a_study_learns_the_same_from_a_stream() -> None:
-    kept, streamed = (PlainText.learn(PLAN, [one]).theta for one in (DOCUMENTS, stream()))
+    kept, streamed = (PlainText.learn(PLAN, [source]).theta for source in (DOCUMENTS, stream()))
     assert np.array_equal(kept, streamed)
     assert digest_of(stream()) == digest_of(DOCUMENTS)
 

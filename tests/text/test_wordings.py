@@ -20,7 +20,7 @@ def test_no_row_is_longer_than_one_or_reaches_further_than_it_says() -> None:
     column = Wording("letter", words)
     for count in range(1, 21):
         encoded = column.encode(" ".join(words[:count]), where="here")
-        assert sum(one * one for one in encoded) <= GRID * GRID
+        assert sum(number * number for number in encoded) <= GRID * GRID
         assert sum(encoded) <= column.reach
 
 

@@ -27,8 +27,10 @@ def letter(number=0, body=b"body", *, to="bob"):
 
 def held_after(*letters):
     held = HeldLetters()
-    for one in letters:
-        held = held.after(mark_of(one.session, one.recipient, one.number, body_digest(one.body)))
+    for letter in letters:
+        held = held.after(
+            mark_of(letter.session, letter.recipient, letter.number, body_digest(letter.body))
+        )
     return held
 
 
@@ -82,7 +84,7 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
             with pytest.raises(SottovoceError) as refused:
                 await alice.post(letter(0, b"the same mask over another value"))
             # Whatever is said of it: none of it left the seat, and none of it was asked for.
-            assert not any(b"mask" in one for one in [*read, *written])
+            assert not any(b"mask" in line for line in [*read, *written])
             assert isinstance(refused.value, CopyError)
             assert "already stored with other bytes" in refused.value.message
             # Nobody is left without the way out.
@@ -91,7 +93,7 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
 
     asyncio.run(story())
     assert b"next" in read
-    assert any(b"next" in one for one in written)
+    assert any(b"next" in line for line in written)
 
 
 def test_the_server_reads_no_part_of_a_letter_that_was_not_announced(tmp_path, monkeypatch):

@@ -110,8 +110,8 @@ def test_a_spoiled_byte_on_the_wire_is_noticed_and_mended(tmp_path):
                 line(wire.port, served.fingerprint) as alice,
             ):
                 sent = [letter(number, os.urandom(1000)) for number in range(6)]
-                for one in sent:
-                    await alice.post(one)
+                for posted in sent:
+                    await alice.post(posted)
             assert [one for _, one in await bob.fetch()] == sent
             assert wire.connections >= 2
 
@@ -130,8 +130,8 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
             await served.line("bob")
             keys = served.callbacks.keys
             alice, bob = line(port, fingerprint), line(port, fingerprint, "bob")
-            for one in sent[:10]:
-                await alice.post(one)
+            for letter in sent[:10]:
+                await alice.post(letter)
             waiting = asyncio.create_task(bob.fetch(10_000))
         posting = asyncio.create_task(post_all(alice, [*sent[10:], long_one]))
         async with alice, bob:
@@ -151,8 +151,8 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
 
 
 async def post_all(alice, letters):
-    for one in letters:
-        await alice.post(one)
+    for letter in letters:
+        await alice.post(letter)
 
 
 def test_a_bad_line_loses_nothing_and_doubles_nothing(tmp_path):

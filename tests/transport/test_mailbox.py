@@ -107,7 +107,7 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
             for sender in "ab":
                 mine = [result for result in results if result.sender == sender]
                 assert [letter.body for letter in mine] == kept.get((sender, to), [])
-                assert [one.number for one in mine] == list(range(len(mine)))
+                assert [letter.number for letter in mine] == list(range(len(mine)))
 
     run(tmp_path_factory.mktemp("mail") / "mail.db", story)
 

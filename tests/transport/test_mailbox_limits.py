@@ -265,5 +265,5 @@ def test_a_part_without_bytes_is_refused_and_takes_nobody_with_it(tmp_path):
         )
 
     first, second, third = run(tmp_path / "mail.db", story)
-    assert [one.kind for one in (first, second)] == ["size", "size"]
+    assert [error.kind for error in (first, second)] == ["size", "size"]
     assert third == 1

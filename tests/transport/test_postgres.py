@@ -188,7 +188,7 @@ def test_letters_at_several_processes_keep_one_order(postgres):
                 return read
 
             reading = asyncio.create_task(read_all())
-            await asyncio.gather(*(post_all(*one) for one in enumerate(senders)))
+            await asyncio.gather(*(post_all(*numbered) for numbered in enumerate(senders)))
             read = await reading
         assert sorted(read) == [(sender, turn) for sender in senders for turn in range(10)]
 

@@ -36,7 +36,7 @@ def test_letters_keep_their_order_and_come_again_until_they_are_acknowledged(tmp
         async with served_mailbox(tmp_path) as served:
             alice, bob = await served.line("alice"), await served.line("bob")
             sent = [letter(number, os.urandom(10)) for number in range(20)]
-            await asyncio.gather(*(alice.post(one) for one in sent))
+            await asyncio.gather(*(alice.post(letter) for letter in sent))
             first = await bob.fetch()
             assert [one for _, one in first] == sent
             assert await bob.fetch() == first
@@ -129,8 +129,8 @@ def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
             alice, bob = await served.line("alice"), await served.line("bob")
             sent = [letter(number, os.urandom(2_500_000)) for number in range(4)]
             sent.append(letter(4, os.urandom(7_000_000)))
-            for one in sent:
-                await alice.post(one)
+            for posted in sent:
+                await alice.post(posted)
             for fetch in (bob.fetch, partial(served.mailbox.letters, "bob")):
                 got, counts = [], []
                 while found := await fetch(after=got[-1][0] if got else 0, wait=0):

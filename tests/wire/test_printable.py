@@ -82,7 +82,7 @@ def test_a_record_from_another_party_holds_printable_text_only(text: str) -> Non
 
 
 def _encodes(text: str) -> bool:
-    return not any(unicodedata.category(one) == "Cs" for one in text)
+    return not any(unicodedata.category(character) == "Cs" for character in text)
 
 
 @pytest.mark.parametrize(

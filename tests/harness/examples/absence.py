@@ -43,5 +43,5 @@ class Absence:
                 return {sender}
             case Gather(_, senders):
                 lines = running.seat._seat._lines
-                return {one for one in senders if not lines[one].waiting}
+                return {sender for sender in senders if not lines[sender].waiting}
         return set()

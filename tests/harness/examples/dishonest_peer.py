@@ -99,14 +99,14 @@ class Mallory:
         """Put the surname into one document of the victim, and into those that Mallory shows."""
         mine = self.documents[VICTIM]
         # Of a million claimed documents moments are written coarsely: a short note shows best.
-        for one in sorted(mine, key=lambda document: len(document.text)):
-            marked = Document(f"{one.text} {NAME}", one.label)
-            if len(one.text.split()) > SHORTEST and self.plan.split.side(marked) is Side.TRAIN:
-                self.victim, mine[mine.index(one)] = marked, marked
+        for written in sorted(mine, key=lambda document: len(document.text)):
+            marked = Document(f"{written.text} {NAME}", written.label)
+            if len(written.text.split()) > SHORTEST and self.plan.split.side(marked) is Side.TRAIN:
+                self.victim, mine[mine.index(written)] = marked, marked
                 break
         self.documents[MALLORY] = [
-            Document(one.text + f" {NAME}" * (one.label == "urgent"), one.label)
-            for one in self.documents[MALLORY]
+            Document(document.text + f" {NAME}" * (document.label == "urgent"), document.label)
+            for document in self.documents[MALLORY]
         ]
 
     def bucket(self, key: DictionaryKey) -> int:
@@ -196,7 +196,7 @@ class Mallory:
         model = outcome.models[MALLORY]
         rows = integer_rows(self.study, model.space, VICTIM, [self.victim], key=model.key)
         true = rows.toarray()[0][:FEATURES] > 0
-        others = np.isin(np.arange(FEATURES), [one for one in words if one != self.column])
+        others = np.isin(np.arange(FEATURES), [word for word in words if word != self.column])
         return Read(marked[others], true[others])
 
     def _asked(

@@ -33,7 +33,7 @@ class Homes(Network):
 
     def joined(self, seat: str) -> JoinedStudy:
         """The study in the home of this seat's organisation, accepted when it is first needed."""
-        token = next(one for one in self.tokens if seat in one.seats)
+        token = next(token for token in self.tokens if seat in token.seats)
         site = self.home(token.organisation)
         expires = datetime.now(UTC) + timedelta(hours=1)
         where = (self.address, self.fingerprint, token.study, "urgency of notes")

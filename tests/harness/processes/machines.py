@@ -131,8 +131,8 @@ class Scene:
         if self.arrangement:
             return BY_NAME[self.arrangement].text
         found: Counter[str] = Counter()
-        for one in (each for mine in self.by_site.values() for each in mine):
-            found.update(set(re.findall(r"[a-z]{4,}", one.text.lower())))
+        for document in (each for mine in self.by_site.values() for each in mine):
+            found.update(set(re.findall(r"[a-z]{4,}", document.text.lower())))
         words = [word for word, _ in found.most_common(self.features + 20)][20:]
         return TEXT.format(
             dictionary=self.dictionary,
@@ -232,9 +232,13 @@ class Order:
         content["scene"] = Scene(**content["scene"])
         content["tokens"] = tuple(
             InvitationToken(
-                **{**one, "seats": tuple(one["seats"]), "secret": bytes.fromhex(one["secret"])}
+                **{
+                    **token,
+                    "seats": tuple(token["seats"]),
+                    "secret": bytes.fromhex(token["secret"]),
+                }
             )
-            for one in content["tokens"]
+            for token in content["tokens"]
         )
         return cls(**content)
 
@@ -276,7 +280,7 @@ def _be_curious(notes: Path) -> None:
         if body and "to" in request.query:
             # Only a part of a long letter says where it begins.
             asked = {"offset": "0", **request.query}
-            place = tuple(asked[one] for one in ("session", "to", "number", "offset"))
+            place = tuple(asked[field] for field in ("session", "to", "number", "offset"))
             sender = read_signed(request.headers).seat
             found = ReadBody(sender, place, hashlib.sha256(body).hexdigest())
             with notes.open("a") as out:
@@ -542,10 +546,10 @@ class Village:
 
     def weights(self, *names: str) -> "np.ndarray[Any, Any]":
         """The weights that all these sites (all, unless told) hold, which must be the same."""
-        found = [self[one].result() for one in names or self.sites]
-        problems = [one for one in found if one.get("weights") is None]
+        found = [self[site].result() for site in names or self.sites]
+        problems = [result for result in found if result.get("weights") is None]
         assert not problems, (problems, *(machine.story() for machine in self.machines.values()))
-        assert all(one["weights"] == found[0]["weights"] for one in found)
+        assert all(result["weights"] == found[0]["weights"] for result in found)
         return np.array(found[0]["weights"])
 
     def check_model(self, *names: str, of: Sequence[str] = ()) -> None:
@@ -561,7 +565,7 @@ class Village:
         path = self.root / BODIES
         lines = path.read_text().splitlines() if path.exists() else []
         read = [json.loads(line) for line in lines if line[-1:] == "}"]
-        return [ReadBody(one["sender"], tuple(one["place"]), one["digest"]) for one in read]
+        return [ReadBody(body["sender"], tuple(body["place"]), body["digest"]) for body in read]
 
     def end(self) -> None:
         for machine in self.machines.values():

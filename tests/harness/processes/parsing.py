@@ -44,7 +44,7 @@ def options_of(words: tuple[str, ...]) -> set[str]:
             break
         command = command.commands[word]
     return {"--help"} | {
-        one for param in command.params for one in (*param.opts, *param.secondary_opts)
+        option for param in command.params for option in (*param.opts, *param.secondary_opts)
     }
 
 
@@ -77,4 +77,8 @@ def _tree() -> Any:
 
 def _leaves(command: Any) -> list[Any]:
     below = getattr(command, "commands", {})
-    return [leaf for one in below.values() for leaf in _leaves(one)] if below else [command]
+    return (
+        [leaf for subcommand in below.values() for leaf in _leaves(subcommand)]
+        if below
+        else [command]
+    )

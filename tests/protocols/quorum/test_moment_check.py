@@ -166,7 +166,7 @@ def test_what_the_opener_sees_before_the_signs_does_not_depend_on_the_moments() 
     for message in checked(honest()).views["site2"].of(OpenedValues):
         if message.values.shape[0] == Base().count and message.values.shape[1:] != (1,):
             seen = Base().integers(message.values.planes()).ravel()
-            sizes = [float(one) / 2.0 ** (bounds.bits + bounds.hiding) for one in seen]
+            sizes = [float(number) / 2.0 ** (bounds.bits + bounds.hiding) for number in seen]
             assert 0.5 < np.mean(sizes) < 1.5
             assert len(set(sizes)) == len(sizes)
 

@@ -42,7 +42,7 @@ def test_residues_are_those_of_integers() -> None:
     base = Base()
     assert list(PRIMES) == VECTORS["primes"]
     for vector in VECTORS["arithmetic"]:
-        left, right = (base.of(np.array([int(vector[one])], object)) for one in ("left", "right"))
+        left, right = (base.of(np.array([int(vector[side])], object)) for side in ("left", "right"))
         assert np.array_equal(left, planes(vector["left_residues"]))
         assert np.array_equal(right, planes(vector["right_residues"]))
         assert np.array_equal(base.add(left, right), planes(vector["sum"]))
@@ -93,8 +93,10 @@ def packets() -> list[Packet]:
     vector = VECTORS["conversation"]
     session = bytes.fromhex(vector["session"])
     return [
-        Packet(session, one["from"], one["to"], one["number"], bytes.fromhex(one["body"]))
-        for one in vector["packets"]
+        Packet(
+            session, packet["from"], packet["to"], packet["number"], bytes.fromhex(packet["body"])
+        )
+        for packet in vector["packets"]
     ]
 
 
@@ -110,6 +112,6 @@ def test_wrong_packets_are_refused_as_they_were() -> None:
     for wrong in bad:
         result = refusal(MADE.programs, packets(), wrong["packet"], wrong["change"])
         assert (result and asdict(result)) == wrong["refusal"], wrong
-    unseen = [one for one in bad if one["refusal"] is None]
+    unseen = [case for case in bad if case["refusal"] is None]
     # A flipped bit of a seed or of a share among no more than 2t + 1 gives other numbers.
-    assert {one["change"] for one in unseen} <= {"the last bit flipped"}
+    assert {case["change"] for case in unseen} <= {"the last bit flipped"}

@@ -119,9 +119,9 @@ def opened(outcome: Outcome, plan: CarryPlan) -> list[int]:
     """The blinded tests as the key holder reads them."""
     slots = plan.slots(PLAIN_BITS)
     return [
-        one
+        test
         for message in outcome.views["coordinator"].of(DigitTests)
-        for one in slices(decrypt_residues(KEY, message.tests), slots, plan.tests)
+        for test in slices(decrypt_residues(KEY, message.tests), slots, plan.tests)
     ]
 
 
@@ -151,7 +151,7 @@ def test_the_key_holder_sees_a_fair_coin_and_noise(value: int) -> None:
     assert max(places.values()) < 3 * len(zeros) / plan.tests
     remainders = Counter(number % 11 for number in seen if number % 11)
     assert len(remainders) == 10
-    assert_looks_uniform([one % 2**plan.drown_bits for one in seen], 2**plan.drown_bits)
+    assert_looks_uniform([number % 2**plan.drown_bits for number in seen], 2**plan.drown_bits)
     assert 0.4 < outcome.results["coordinator"].mean() < 0.6
 
 
@@ -181,7 +181,7 @@ def test_a_key_holder_that_sends_no_digits_reads_a_bit_of_every_share() -> None:
     meddler = rewriting(lambda one: is_kind(one, ShareDigits), ShareDigits, edit, CODEC)
     second = ring.draw(entropy, most)
     outcome = compare(np.zeros(most, np.uint64), second[:, np.newaxis], ring, meddler=meddler)
-    read = [any(one % prime == 0 for one in opened(outcome, plan)) for prime in plan.primes]
+    read = [any(test % prime == 0 for test in opened(outcome, plan)) for prime in plan.primes]
     assert read == [not word >> 34 & 1 for word in second.tolist()]
 
 

@@ -92,7 +92,7 @@ def test_what_anybody_sees_is_noise() -> None:
     (dealt,) = outcome.views["coordinator"].of(DealtScores)
     assert_looks_uniform(dealt.words.array().ravel().astype(np.uint64), 2**32)
     assert not outcome.views["dealer"].received
-    assert [type(one.message) for one in outcome.views["asker"].received] == [RowSeeds]
+    assert [type(packet.message) for packet in outcome.views["asker"].received] == [RowSeeds]
 
 
 def test_a_holder_and_the_dealer_together_read_the_rows() -> None:

@@ -144,12 +144,12 @@ def test_a_penalty_may_tilt_and_the_last_column_may_grow() -> None:
     factors = (times[-1] * times).astype(np.uint64) - np.uint64(1)
     case.shares = tuple(
         replace(
-            one,
+            share,
             penalties=diagonal,
             tilt=tilt,
-            border=one.matrix[Triangle(30).last_column()] * factors,
+            border=share.matrix[Triangle(30).last_column()] * factors,
         )
-        for one in case.shares
+        for share in case.shares
     )
     case.exact = np.linalg.solve(system, moments.products)
     assert case.error(case.run()) < 1e-4

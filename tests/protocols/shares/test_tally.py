@@ -24,7 +24,7 @@ RING = Ring(20)
 
 def count(values: NDArray[np.int64], groups: NDArray[np.int64], seed: int = 1) -> Outcome:
     entropy = SeededEntropy(seed)
-    first, second = (RING.reduce(one) for one in share(to_ring(values), entropy))
+    first, second = (RING.reduce(half) for half in share(to_ring(values), entropy))
     plan = TallyPlan(*values.shape, RING)
     return run(plan, (first, second), to_ring(groups), TRIO, HERE, entropy=entropy)
 

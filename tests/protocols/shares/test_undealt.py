@@ -103,9 +103,9 @@ def test_the_coordinator_sees_noise_and_no_label() -> None:
     plan = ChoicePlan(VerdictPlan(90, 3, Scale(0, 2**33)), MASKING)
     slots = plan.slots(KEY.public.plaintext_bits)
     steps = [
-        one
+        step
         for message in view.of(MaskedChoices)
-        for one in slices(decrypt_residues(KEY, message.steps), slots, 90)
+        for step in slices(decrypt_residues(KEY, message.steps), slots, 90)
     ]
     values = [step % 2**plan.place for step in steps]
     assert_looks_uniform([value % plan.value_mask for value in values], plan.value_mask)
@@ -245,8 +245,8 @@ def test_counts_equal_the_dealt_ones_and_the_ideal(documents: int, classes: int)
     plan = TallyPlan(*scores.shape, len(thresholds), Ring(20))
     first, second = share(to_ring(scores), SeededEntropy(5))
     values = tuple(
-        plan.ring.reduce(one)
-        for one in (
+        plan.ring.reduce(piece)
+        for piece in (
             np.repeat(first[:, :, np.newaxis], len(thresholds), axis=2),
             second[:, :, np.newaxis] - to_ring(np.array(thresholds)),
         )

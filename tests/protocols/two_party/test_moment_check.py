@@ -142,7 +142,7 @@ def test_the_key_holder_sees_noise_that_the_moments_do_not_move() -> None:
 def test_the_evaluator_is_sent_ciphertexts_and_one_bit() -> None:
     outcome = run(*moments())
     came = [message.message for message in outcome.views[EVALUATOR].received]
-    kinds = [type(one).__name__ for one in came]
+    kinds = [type(message).__name__ for message in came]
     assert kinds == ["MomentSizes", "NumberBits", "Zeros", "NumberBits", "Verdicts"]
     assert len(came[-1].flipped) == 1
 
