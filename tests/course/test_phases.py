@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.phases import STAGES, Phase, admits
 from sottovoce.course.queries.answering import AnsweringPhase
 from sottovoce.course.queries.asking import AskingPhase
 from sottovoce.course.queries.evaluating import EvaluatingPhase
@@ -44,3 +44,10 @@ def test_no_phase_is_compared_as_a_text() -> None:
         for word in compared(ast.parse(path.read_text(encoding="utf-8"))) & PHASES
     }
     assert results == OTHER_WORDS
+
+
+def test_a_study_that_has_begun_admits_who_enrolled_before() -> None:
+    assert admits(Phase.ENROLMENT, enrolled=False)
+    later = set(Phase) - {Phase.ENROLMENT}
+    assert all(admits(phase, enrolled=True) for phase in later)
+    assert not any(admits(phase, enrolled=False) for phase in later)

@@ -43,3 +43,8 @@ OVER = (Phase.STOPPED, Phase.CLOSED, Phase.WITHDRAWN)
 """The last phases."""
 STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.CONTRIBUTIONS, Phase.TRAINING)
 """The phases in which the programs of a training run."""
+
+
+def admits(phase: Phase, *, enrolled: bool) -> bool:
+    """Whether a seat may enrol: anybody before the study begins, later who had `enrolled`."""
+    return phase is Phase.ENROLMENT or enrolled

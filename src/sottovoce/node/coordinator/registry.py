@@ -19,7 +19,7 @@ from typing import TypeVar
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.inputs import Order
-from sottovoce.course.phases import OVER, Phase
+from sottovoce.course.phases import OVER, Phase, admits
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, MalformedError
 from sottovoce.keyfiles import storage
@@ -141,7 +141,7 @@ class Registry:
                 hints=(again,),
             )
         seats = {seat.name for seat in described.seats if seat.organisation == organisation}
-        if phase is not Phase.ENROLMENT and not seats & set(now.enrolled):
+        if not admits(phase, enrolled=not seats.isdisjoint(now.enrolled)):
             raise InputError(
                 f"study {self.id}: enrolment is over ({phase}), and {organisation} did not join "
                 f"in time",

@@ -10,7 +10,7 @@ from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
 from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
 from sottovoce.course.news import StageBegan, StageEnded, StudyStopped
-from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.phases import OVER, STAGES, Phase, admits
 from sottovoce.course.stage_progress import StageProgress
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training
@@ -52,7 +52,6 @@ from sottovoce.transport.mailbox_tables import Place
 _LOOK_SECONDS = 1.0
 # The times at which seats were last seen are written to disk this often, in seconds.
 _SEEN_SECONDS = 1.0
-_OVER = frozenset({Phase.FINISHED, Phase.STOPPED, Phase.CLOSED})
 
 
 class StudyRunner:
@@ -141,7 +140,7 @@ class StudyRunner:
         if phase is Phase.FINISHED:
             await self.training.followed.wait()
         again = phase is Phase.FINISHED and seat in self.queries.trained.peers
-        if phase is not Phase.ENROLMENT and seat not in self.publics:
+        if not admits(phase, enrolled=seat in self.publics):
             raise InputError(
                 f"study {self.registry.id}: it has begun, and {seat!r} cannot enrol any more",
                 hints=("ask the coordinator for another study",),
@@ -226,7 +225,7 @@ class StudyRunner:
         """Run the study until cancelled."""
         record = read_record(self.agent.journal, TRAINING, TrainingRecord)
         key, keyless = None, any(seat.role is Role.MEMBER for seat in self.terms.seats)
-        if record.phase not in {Phase.STOPPED, Phase.CLOSED} and not keyless:
+        if record.phase not in OVER and not keyless:
             # After its deletion no new key is made.
             plan, entropy = self.described.plan, self._entropy
             key = await asyncio.to_thread(study_key, self._files, plan, entropy=entropy)
@@ -309,7 +308,7 @@ class StudyRunner:
 
     async def _look_for_orders(self, answering: "asyncio.Task[None]") -> None:
         """Read the orders that commands left as files; follow the one that fits the phase."""
-        while (phase := self.training.state.phase) not in {Phase.STOPPED, Phase.CLOSED}:
+        while (phase := self.training.state.phase) not in OVER:
             order = Order.CLOSE if phase is Phase.FINISHED else Order.CANCEL
             reason = self.registry.ordered(order)
             ready = phase is not Phase.FINISHED or self.training.followed.is_set()
@@ -365,7 +364,7 @@ class StudyRunner:
     def _is_over(self) -> bool:
         """Whether the training is over and its secrets are deleted."""
         record = self.training.state.record
-        return record.phase in _OVER and (record.cleaned or record.phase is not Phase.FINISHED)
+        return record.phase in OVER or (record.phase is Phase.FINISHED and record.cleaned)
 
     async def close(self) -> None:
         """Close all files; the study continues when it is opened again."""

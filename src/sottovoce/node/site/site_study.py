@@ -38,6 +38,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.relay import largest_letter
+from sottovoce.study.roster import Role
 from sottovoce.transport.client import CoordinatorLine
 
 MODEL = "model"
@@ -88,7 +89,7 @@ class SiteStudy:
     @property
     def peer(self) -> str:
         """The seat of this site that holds text."""
-        planned = {seat.name for seat in self.described.seats if seat.role == "peer"}
+        planned = {seat.name for seat in self.described.seats if seat.role == Role.PEER}
         for seat in self.membership.seats:
             if seat in planned:
                 return seat
