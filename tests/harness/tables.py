@@ -32,3 +32,40 @@ def patient_rows(seed: int, count: int = 12) -> list[Document]:
         columns = {"pulse": pulse, "sugar": sugar}
         made.append(Document(ROW, label, f"{seed} {number}", columns))
     return made
+
+
+PATIENT_STUDY = """
+[study]
+name = "sick or well"
+coordinator = "Institute"
+labels = ["well", "sick"]
+features = 0
+engine = "paillier"
+alpha = 2.0
+held_out = 0.0
+key_bits = 768
+kappa = 40
+query_budget = 4000
+[peers]
+north = "Northfield Hospital"
+harbour = "Harbour Clinic"
+valley = "Valley Practice"
+[roles]
+evaluator = "trust"
+[helpers]
+trust = "Data Trust"
+[columns]
+pulse = { low = -1, high = 1 }
+sugar = { low = -1, high = 1 }
+[deadlines]
+enrolment = "5 minutes"
+stage = "5 minutes"
+"""
+
+
+def varied(text: str, *changes: tuple[str, str]) -> str:
+    """The text of a study with each old part, which must be there, replaced by the new one."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text

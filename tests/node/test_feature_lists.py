@@ -7,37 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from harness.network import TOY_POLICY, Network
-from harness.tables import patient_rows
+from harness.tables import PATIENT_STUDY, patient_rows, varied
 from sottovoce.study.arrangement import Weights
 
-TEXT = """
-[study]
-name = "sick or well"
-coordinator = "Institute"
-labels = ["well", "sick"]
-features = 0
-engine = "paillier"
-weights = "reveal_feature_lists_to_coordinator"
-alpha = 2.0
-held_out = 0.0
-key_bits = 768
-kappa = 40
-query_budget = 4000
-[peers]
-north = "Northfield Hospital"
-harbour = "Harbour Clinic"
-valley = "Valley Practice"
-[roles]
-evaluator = "trust"
-[helpers]
-trust = "Data Trust"
-[columns]
-pulse = { low = -1, high = 1 }
-sugar = { low = -1, high = 1 }
-[deadlines]
-enrolment = "5 minutes"
-stage = "5 minutes"
-"""
+TEXT = varied(
+    PATIENT_STUDY,
+    ("alpha = 2.0", 'alpha = 2.0\nweights = "reveal_feature_lists_to_coordinator"'),
+)
 PEERS = ("north", "harbour", "valley")
 
 
