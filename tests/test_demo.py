@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import browser, chromium
+from harness.processes.browser import browser, chromium
 from harness.searching import first_held
 from report.test_report import PARTS
 from sottovoce.config.study_file import parse_study
