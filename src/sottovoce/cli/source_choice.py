@@ -65,10 +65,13 @@ class SourceChoice:
 
     def absolute(self) -> "SourceChoice":
         """The same choice with absolute paths."""
+        from sottovoce.sources.files import address_of
+
         file = None if self.labels_file is None else str(Path(self.labels_file).absolute())
         place = self.encoder
         encoder = str(Path(place).absolute()) if place and Path(place).exists() else place
-        data = str(Path(self.data).absolute())
+        path = Path(self.data)
+        data = str(path.absolute()) if address_of(path) is None else self.data
         return replace(self, data=data, labels_file=file, encoder=encoder)
 
     def options(

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
-from sottovoce.sources.files import open_file
+from sottovoce.sources.files import address_of, open_file
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.parting.stretches import Stretch, grouped_stretches
 from sottovoce.sources.problems import SourceProblem
@@ -50,7 +50,7 @@ class ColumnarFileReader:
             return ()
         from pyarrow.parquet import ParquetFile
 
-        with self._opened(), ParquetFile(self._path) as file:
+        with self._opened(), _for_arrow(self._path) as source, ParquetFile(source) as file:
             groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
             return grouped_stretches([(group.num_rows, group.total_byte_size) for group in groups])
 
@@ -97,11 +97,24 @@ class ColumnarFileReader:
 
 
 @contextmanager
+def _for_arrow(path: Path) -> Iterator[Path | BinaryIO]:
+    """A path of this machine, which Arrow reads by itself; of another place, its open file."""
+    if address_of(path) is None:
+        yield path
+        return
+    with open_file(path) as file:
+        yield file
+
+
+@contextmanager
 def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any]]:
     from pyarrow.parquet import ParquetFile
 
     # Without a buffer, or with it filled ahead, a row group would be read as a whole.
-    with ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
+    with (
+        _for_arrow(path) as source,
+        ParquetFile(source, buffer_size=2**20, pre_buffer=False) as file,
+    ):
 
         def batches(columns: tuple[str, ...], **chosen: list[int]) -> Iterator[Any]:
             return file.iter_batches(batch_size=batch_rows, columns=list(columns), **chosen)  # type: ignore[no-any-return]
@@ -113,7 +126,10 @@ def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any
 def _ipc(path: Path, name: str) -> Iterator[tuple[Any, int | None, Any]]:
     """Arrow's file format, or its stream format where the file has no such head."""
     pyarrow = arrow(name)
-    with pyarrow.memory_map(str(path)) as source:
+    with (
+        _for_arrow(path) as place,
+        pyarrow.memory_map(str(path)) if place is path else pyarrow.PythonFile(place) as source,
+    ):
         head = source.read(6)
         source.seek(0)
         if head.startswith(b"FEA1"):

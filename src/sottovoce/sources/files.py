@@ -1,11 +1,17 @@
-"""Opening what a user named: a regular file that is there, may be read and holds something."""
+"""Opening what a user named: a regular file that is there, may be read and holds something.
+
+A file may lie behind an address such as s3://bucket/notes.csv, which fsspec opens (extra `remote`).
+A path keeps one slash of it (s3:/bucket/notes.csv), so readers need no other kind of path. Whoever
+reads a part of such a file opens it by itself, with its own right to do so.
+"""
 
 import errno
 import os
+import re
 import stat
 from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from sottovoce.errors import InputError
 from sottovoce.sources.packed import is_packed, open_packed
@@ -19,6 +25,9 @@ _KINDS = {
     stat.S_IFREG: "a file",
 }
 
+# One letter is a drive of Windows.
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
+
 
 def kind_of(mode: int) -> str:
     """The words for what a path leads to."""
@@ -27,6 +36,8 @@ def kind_of(mode: int) -> str:
 
 def look_at(path: Path) -> os.stat_result:
     """Return the state of `path`; raise an error that a user understands if it leads nowhere."""
+    if (address := address_of(path)) is not None:
+        return _look_at_remote(address)
     try:
         return path.stat()
     except OSError as error:
@@ -44,6 +55,10 @@ def open_file(path: Path) -> BinaryIO:
             f"found {kind_of(status.st_mode)}",
             hints=("write the data to a file first, and name that file",),
         )
+    if (address := address_of(path)) is not None:
+        if is_packed(path):
+            raise InputError(f"{address}: expected a file that is not packed")
+        return _open_remote(address)
     try:
         return open_packed(path) if is_packed(path) else path.open("rb")
     except OSError as error:
@@ -52,7 +67,7 @@ def open_file(path: Path) -> BinaryIO:
 
 def size_of(path: Path) -> int | None:
     """The number of bytes to read; None for a packed file."""
-    return None if is_packed(path) else path.stat().st_size
+    return None if is_packed(path) else look_at(path).st_size
 
 
 def refusal(path: Path, error: OSError) -> InputError:
@@ -79,3 +94,66 @@ def _near(path: Path) -> tuple[str, ...]:
         return (f"ls {path.parent}",)
     close = get_close_matches(path.name, names, n=1)
     return (f"did you mean {path.parent / close[0]}?",) if close else (f"ls {path.parent}",)
+
+
+def address_of(path: Path) -> str | None:
+    """The address that a path stands for; None for a path of this machine."""
+    scheme, *rest = path.parts or ("",)
+    if not rest or not _SCHEME.fullmatch(scheme):
+        return None
+    # The addresses of local files have no host between the slashes.
+    return f"{scheme}//{'/' * (scheme == 'file:')}{'/'.join(rest)}"
+
+
+def _look_at_remote(address: str) -> os.stat_result:
+    """What a local file of this size would be."""
+    system, name = _store_of(address)
+    try:
+        facts = system.info(name)
+    except Exception as error:  # noqa: BLE001 - every store has errors of its own
+        raise _remote_refusal(address, error) from None
+    if facts.get("type") == "directory":
+        raise InputError(
+            f"{address}: expected a file, found a folder, which is not read from there"
+        )
+    return os.stat_result(
+        (stat.S_IFREG | 0o400, 0, 0, 1, 0, 0, int(facts.get("size") or 0), 0, 0, 0)
+    )
+
+
+def _open_remote(address: str) -> BinaryIO:
+    """Open the file to be read; only what is read is fetched."""
+    system, name = _store_of(address)
+    try:
+        return cast("BinaryIO", system.open(name, "rb"))
+    except Exception as error:  # noqa: BLE001 - every store has errors of its own
+        raise _remote_refusal(address, error) from None
+
+
+def _store_of(address: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError(
+            f"{address}: reading from an address needs the package fsspec",
+            hints=("pip install 'sottovoce[remote]'",),
+        ) from None
+    try:
+        return cast("tuple[Any, str]", url_to_fs(address))
+    except ImportError:
+        scheme = address.partition(":")[0]
+        raise InputError(
+            f"{address}: a package that reads {scheme}:// is not installed",
+            hints=("https://filesystem-spec.readthedocs.io lists it under its scheme",),
+        ) from None
+    except Exception as error:  # noqa: BLE001 - every store has errors of its own
+        raise _remote_refusal(address, error) from None
+
+
+def _remote_refusal(address: str, error: Exception) -> InputError:
+    """The name of what went wrong, never its words, which a server may have written."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{address}: expected a file, found nothing")
+    if isinstance(error, PermissionError):
+        return InputError(f"{address} may not be read with the rights of this process")
+    return InputError(f"{address} cannot be read ({type(error).__name__})")

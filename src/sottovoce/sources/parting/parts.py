@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from sottovoce.errors import InputError
-from sottovoce.sources.files import size_of
+from sottovoce.sources.files import address_of, size_of
 from sottovoce.sources.opening import open_source
 from sottovoce.sources.options import SourceOptions
 from sottovoce.sources.parting.stretches import Stretch, StretchReader
@@ -136,4 +136,4 @@ def list_part(part: SourcePart) -> PartListing:
 
 def _size(place: str) -> int | None:
     path = Path(place)
-    return size_of(path) if path.is_file() else None
+    return size_of(path) if address_of(path) or path.is_file() else None
