@@ -2,6 +2,7 @@
 
 The pages of docs/ and those beside the README link to each other as files of the repository. In
 the site they stand in one folder, so links are written anew; a link to source code is not followed.
+Words after the language of a block, such as who types it, become its title.
 """
 
 import re
@@ -13,6 +14,7 @@ from make_reference import PAGES as MADE
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
 BESIDE = ("SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+_FENCE = re.compile(r"^```(\w+) ([\w ]+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -35,7 +37,7 @@ def laid_out(text: str, page: Path) -> str:
         )
         return f"[{title}]({'../' * (len(here.parts) - 1)}{place}{anchor})"
 
-    return _LINK.sub(moved, text)
+    return _LINK.sub(moved, _FENCE.sub(r'```\1 title="\2"', text))
 
 
 def lay_out() -> None:

@@ -1,6 +1,7 @@
 """The documentation as a site: every page has its place, links lead somewhere, commands run."""
 
 import asyncio
+import importlib
 import importlib.util
 import re
 import shlex
@@ -176,6 +177,20 @@ def test_the_policy_of_the_page_is_a_policy(tmp_path: Path) -> None:
     assert "no study here" in call("study", "list", "--home", home)
 
 
+def test_every_block_of_a_page_is_one_in_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever types a block is its title there; other words would make it running text."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    laid_out = importlib.import_module("make_site").laid_out
+    titles = []
+    for page in (*PAGES, *(ROOT / name for name in BESIDE)):
+        for fence in re.findall(
+            r"^```(.+)$", laid_out(page.read_text("utf-8"), page), re.MULTILINE
+        ):
+            assert re.fullmatch(r'\w+( title="[\w ]+")?', fence), f"{page.name}: {fence}"
+            titles += re.findall('"(.+)"', fence)
+    assert {"terminal 1", "at a site"} <= set(titles)
+
+
 def test_the_site_is_built(tmp_path: Path) -> None:
     """Where mkdocs is installed (`make docs` installs it), with links and anchors checked."""
     pytest.importorskip("material", reason="make docs installs mkdocs-material")
@@ -185,7 +200,9 @@ def test_the_site_is_built(tmp_path: Path) -> None:
             [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-    assert "TextClassifier" in (ROOT / "build/site/reference/python.html").read_text("utf-8")
+    site = ROOT / "build/site"
+    assert "TextClassifier" in (site / "reference/python.html").read_text("utf-8")
+    assert not [page for page in site.rglob("*.html") if "```" in page.read_text("utf-8")]
 
 
 def test_an_exported_ledger_is_held_against_another_sites(finished: Homes, tmp_path: Path) -> None:
