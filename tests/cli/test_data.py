@@ -175,7 +175,7 @@ def test_a_source_without_a_usable_document_is_described_and_fails(tmp_path: Pat
     ("words", "error"),
     [
         (["--format", "odt"], "format: expected one of csv, tsv, jsonl"),
-        (["--encoding", "utf-9"], "encoding 'utf-9': expected the name of a text encoding"),
+        (["--encoding", "utf-9"], "encoding 'utf-9': there is no text encoding of that name"),
         (["--label-map", "nonsense"], "label map nonsense cannot be read"),
         (["--delimiter", "--"], "delimiter: expected one character"),
     ],

@@ -46,7 +46,7 @@ def empty(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--data", "nosuch.csv"), "nosuch.csv: expected a file or a folder, found nothing"),
+        (("--data", "nosuch.csv"), "nosuch.csv: there is no such file or folder"),
         (
             ("--data", "notes.csv"),
             "notes.csv: expected a column 'text', found 2 columns, none of them called so",

@@ -119,7 +119,7 @@ def test_a_second_server_is_refused_or_stands_by_and_follows_a_killed_one(tmp_pa
         here.until("second", "standing-by")
         here.start("third", *serve, "--port", "0")
         assert here.running["third"].wait(60) == 1
-        assert "found that another process does" in (tmp_path / "third.err").read_text()
+        assert "another process serves it already" in (tmp_path / "third.err").read_text()
         here.kill("coordinator-home")
         here.until("second", "listening")
     finally:

@@ -122,7 +122,7 @@ def test_a_list_that_is_none_names_the_coordinator(peer: str, columns: tuple[int
     program = take_lists(study.parties["evaluator"], Prepared(study.trained.totals, ()))
     next(program)
     words = Words.of(np.array(columns, np.uint64))
-    with pytest.raises(ViolationError, match="coordinator: expected columns below"):
+    with pytest.raises(ViolationError, match="coordinator: expected columns of the peer below"):
         program.send(ListedFeatures(peer, words))
 
 

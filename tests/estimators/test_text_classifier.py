@@ -161,8 +161,8 @@ PART = (["one two", "two three"], ["a", "b"])
     ("parts", "words"),
     [
         ({"alice": (["one"], ["a", "b"])}, "alice: expected 1 labels, one a text, found 2"),
-        ({"alice": "nosuch.csv"}, "nosuch.csv: expected a file or a folder, found nothing"),
-        ({"alice": Path("nosuch.csv")}, "nosuch.csv: expected a file or a folder, found nothing"),
+        ({"alice": "nosuch.csv"}, "nosuch.csv: there is no such file or folder"),
+        ({"alice": Path("nosuch.csv")}, "nosuch.csv: there is no such file or folder"),
         ({"alice": None}, "documents of 'alice', found nothing"),
         ({"alice": 5}, "documents of 'alice', found an int"),
         ({}, "federation: it has no peers"),
@@ -297,7 +297,7 @@ def test_a_stranger_cannot_ask() -> None:
 
 def test_an_operating_point_is_chosen_from_the_joint_roc_by_a_rule() -> None:
     model = ToyTextClassifier(features=64, key_bits=768, query_budget=5000).fit(federation())
-    with pytest.raises(MisuseError, match="found no evaluation yet"):
+    with pytest.raises(MisuseError, match="there is no evaluation yet"):
         model.operate_at("youden")
     own = model.evaluate(peer="harbour")
     assert own.peers == ("harbour",)

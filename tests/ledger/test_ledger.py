@@ -194,7 +194,7 @@ def test_the_head_itself_is_checked(written: Path) -> None:
     whole = beside.read_bytes()
     end = LedgerEnd(6, "0" * 64)
     for data, says in (
-        (b"{}", "expected the head of a ledger, found something else"),
+        (b"{}", "it is no head of a ledger"),
         (Head.of(end, OTHER).encoded(), "expected a head signed by 'north', found another"),
         (Head.of(end, NORTH).encoded(), "line 6 differs from the one in the head beside it"),
     ):

@@ -96,7 +96,7 @@ def test_a_letter_that_comes_again_changed_ends_the_program_naming_the_sender(
     seat.deliver(noise("bob", "alice", 0, b"other"))
     assert isinstance(seat.failure, ViolationError)
     assert "bob: alice expected message 0 as it came before" in str(seat.failure)
-    with pytest.raises(ViolationError, match="found it changed"):
+    with pytest.raises(ViolationError, match="and it is changed"):
         assert seat.result
 
 

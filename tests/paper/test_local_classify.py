@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_named() -> None:
         run(TERMS, replace(query, asker="dora"), theta, key=KEY, entropy=SeededEntropy(1))
     with pytest.raises(MismatchError, match="expected 1 features"):
         run(TERMS, replace(query, asker="carol"), theta, key=KEY, entropy=SeededEntropy(1))
-    with pytest.raises(InputError, match="every feature at one peer, found one twice"):
+    with pytest.raises(InputError, match="a feature is at two peers"):
         replace(TERMS, features={"alice": (0,), "bob": (0,)})
     with pytest.raises(InputError, match="at least two peers with a feature each, found 1"):
         replace(TERMS, features={"alice": (0,)})

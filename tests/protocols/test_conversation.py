@@ -323,7 +323,7 @@ def test_messages_in_the_wrong_order_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"session": b"other"}, "of this session, found one of another"),
+        ({"session": b"other"}, "of this session, and this is of another"),
         ({"sender": "eve"}, "from 'alice' to 'bob', found one from 'eve' to 'bob'"),
         ({"recipient": "eve"}, "from 'alice' to 'bob', found one from 'alice' to 'eve'"),
         ({"number": 7}, "expected message 0, found message 7"),

@@ -185,7 +185,7 @@ def test_bad_input_is_named() -> None:
         Part.of(own.rows, [0, 1, 1, 0])
     with pytest.raises(MismatchError, match=r"labels: expected shape \(4,\), found \(3,\)"):
         Part.of(own.rows, [1, 1, 1])
-    with pytest.raises(InputError, match="expected documents of both classes, found one only"):
+    with pytest.raises(InputError, match="all documents are of one class"):
         class_wise_rados(Part.of(own.rows, np.ones(4)), count=4, rng=rng)
     with pytest.raises(InputError, match="at least 1 row, found 0"):
         Part.of(np.empty((0, 2)), [])

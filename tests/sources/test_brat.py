@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_used_costs_its_pair(tmp_path: Path) -> None:
 
 def test_a_folder_without_pairs(tmp_path: Path) -> None:
     (tmp_path / "annotation.conf").touch()
-    with pytest.raises(InputError, match=r"expected pairs of \.txt and \.ann files, found none"):
+    with pytest.raises(InputError, match=r"there is no pair of \.txt and \.ann files"):
         list(open_source(tmp_path, SourceOptions(format=Format.BRAT)).documents())
     assert open_source(tmp_path).format is Format.FOLDER
     assert open_source(OWN).columns == ("text", "spans")

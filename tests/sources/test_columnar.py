@@ -96,7 +96,7 @@ def test_a_frame_with_columns_of_one_name_is_refused_if_they_are_used() -> None:
 
 def test_an_empty_frame_has_no_documents() -> None:
     frame = pd.DataFrame({"text": [], "label": []})
-    with pytest.raises(InputError, match="expected at least one document, found none"):
+    with pytest.raises(InputError, match="there is no document in it"):
         list(open_source(frame).documents())
 
 

@@ -59,7 +59,7 @@ def test_a_bad_map_is_refused(given: str, words: str) -> None:
         (b'{"a": [1]}', "expected a JSON object of labels"),
         (b'{"a": ', "expected a JSON object of labels"),
         (b"a,b,c\n", "line 1: expected two fields, found 3"),
-        (b"", "expected at least one pair, found none"),
+        (b"", "there is no pair in it"),
         (b"a,\xff\n", "expected UTF-8, found byte 0xff at byte 2"),
         (b"x" * (2**20 + 1), "expected at most 1,048,576 bytes, found more"),
     ],

@@ -71,7 +71,7 @@ def encrypted(folder: Path) -> Path:
 
 
 def test_bad_archives_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"notes\.zip: expected an archive without a password"):
+    with pytest.raises(InputError, match=r"notes\.zip: the archive needs a password"):
         open_source(encrypted(tmp_path))
     with pytest.raises(InputError, match="expected one file in the archive, found 2"):
         open_source(zipped(tmp_path, {"a.csv": ROWS, "b.csv": ROWS}))

@@ -134,7 +134,7 @@ def test_an_item_of_another_kind_costs_only_itself() -> None:
 def test_a_generator_is_read_once_and_refuses_a_second_time() -> None:
     source = open_source(str(i) for i in range(300))
     assert len(list(source.documents())) == 300
-    with pytest.raises(MisuseError, match="found a spent iterator"):
+    with pytest.raises(MisuseError, match="an iterator that was read to its end"):
         list(source.documents())
     with pytest.raises(MisuseError, match="can be read only once"):
         _ = source.columns

@@ -90,7 +90,7 @@ def test_spans_may_nest_and_overlap() -> None:
             ProblemKind.MALFORMED_ANNOTATION,
             "E1: expected role:name, found words without a colon",
         ),
-        ("E1\t", ProblemKind.MALFORMED_ANNOTATION, "E1: expected role:name, found nothing"),
+        ("E1\t", ProblemKind.MALFORMED_ANNOTATION, "E1: expected role:name behind it"),
         ("R1\tX Arg1:T1", ProblemKind.MALFORMED_ANNOTATION, "expected a type and two arguments"),
         ("*\tX T1", ProblemKind.MALFORMED_ANNOTATION, "two names or more, found 1"),
         ("*\t", ProblemKind.MALFORMED_ANNOTATION, "two names or more, found 0"),

@@ -84,7 +84,7 @@ def test_no_documents_make_a_file_without_rows(tmp_path: Path, suffix: str) -> N
     path = tmp_path / f"out{suffix}"
     assert write_documents([], path) == 0
     assert path.exists()
-    with pytest.raises(InputError, match=r"found none|found an empty file"):
+    with pytest.raises(InputError, match=r"there is no document|found an empty file"):
         list(open_source(path).documents())
 
 
@@ -190,7 +190,7 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no folder") as caught:
         write_documents(DOCUMENTS, tmp_path / "no" / "out.csv")
     assert caught.value.hints == (f"mkdir -p {tmp_path / 'no'}",)
-    with pytest.raises(InputError, match="expected a format to write, found none"):
+    with pytest.raises(InputError, match="the format to write is not named"):
         write_documents(DOCUMENTS, tmp_path / "out")
     with pytest.raises(InputError, match="it is there already"):
         write_documents(DOCUMENTS, tmp_path, format=Format.CSV)

@@ -29,7 +29,7 @@ from sottovoce.text.labels import Labels
         ({"features": 0}, "at least 1 feature, found 0"),
         ({"name": " "}, "a name for the study"),
         ({"key_bits": 1024}, "key_bits 2048 or 3072 or 4096, found 1024"),
-        ({"release": "everybody"}, "release to be one of sealed, margin, peers"),
+        ({"release": "everybody"}, "release to be one of sealed, "),
         ({"engine": "magic"}, "engine to be one of auto, quorum, shares, paillier"),
         ({"min_peers": 1}, "min_peers of at least 2, found 1"),
         ({"epsilon": 0.0}, "0 < epsilon <= 1"),
@@ -89,7 +89,7 @@ def test_too_few_peers_and_engines_that_nobody_can_run_are_refused() -> None:
     with pytest.raises(InputError, match=r"at least 3 peers, found 2 \(alice, bob\)"):
         Study(plan, two)
     alone, _ = draw_roster(("alice", "bob", "carol"), entropy=SeededEntropy(), with_dealer=False)
-    with pytest.raises(InputError, match="engine shares needs a dealer, found none"):
+    with pytest.raises(InputError, match="engine shares needs a dealer, and none is named"):
         Study(replace(plan, engine="shares"), alone)
     with pytest.raises(InputError, match="engine paillier is for at most 128 features, found 2048"):
         Study(plan, alone)
@@ -154,7 +154,7 @@ def test_documents_that_cannot_be_used_name_their_peer(binary: Case) -> None:
     strangers = [Document(f"word{i}", "urgent" if i % 2 else "routine") for i in range(40)]
     with pytest.raises(InputError, match="valley: no feature occurs in 3 of its documents"):
         _changed(binary, {"valley": strangers}).run()
-    with pytest.raises(InputError, match="valley: expected documents to train with, found none"):
+    with pytest.raises(InputError, match="valley: there are no documents to train with"):
         _changed(binary, {"valley": []}).run()
     with pytest.raises(InputError, match="valley: counting: expected documents with words"):
         _changed(binary, {"valley": [Document("", "urgent"), Document("…", "routine")] * 9}).run()
@@ -194,7 +194,7 @@ def test_text_in_another_script_and_empty_documents_get_the_label_of_the_bias(
 def test_only_peers_with_a_model_may_ask_and_only_for_something(binary: Case) -> None:
     with pytest.raises(InputError, match=r"expected a peer with a model .*, found 'mallory'"):
         binary.outcome.classify("mallory", [Document("fever")])
-    with pytest.raises(InputError, match="north: expected at least 1 document to classify"):
+    with pytest.raises(InputError, match="north: there is no document to classify"):
         binary.outcome.classify("north", [])
 
 

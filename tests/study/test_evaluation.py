@@ -349,7 +349,7 @@ def test_rules_for_an_operating_point() -> None:
         one.reaching(0.99)
     with pytest.raises(InputError, match="a sensitivity from 0 to 1, found 2"):
         one.reaching(2)
-    with pytest.raises(MisuseError, match="expected points to choose from, found none"):
+    with pytest.raises(MisuseError, match="no point of it may be shown"):
         Roc((), (0.0, 1.0), (0.0, 1.0)).youden()
     table = Evaluation.of(TWO, np.array([[50, 10], [5, 40]]), ("x",), fewest=3)
     with pytest.raises(InputError, match=r"'youden' or a sensitivity such as 0.95, found 'best'"):

@@ -293,7 +293,7 @@ def test_members_that_cannot_be_are_refused_by_name(members: tuple[str, ...], me
 def test_helpers_have_no_place_in_it() -> None:
     names = tuple(notes(sites=3, documents=60))
     roster, _ = draw_roster(names, entropy=SeededEntropy(3))
-    with pytest.raises(InputError, match="engine quorum needs no evaluator and no dealer"):
+    with pytest.raises(InputError, match="engine quorum has no evaluator and no dealer"):
         Study(plan_of(), roster)
 
 

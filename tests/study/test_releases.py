@@ -74,7 +74,8 @@ def test_the_command_reads_it(toy: Release, tmp_path: Path) -> None:
 
 
 def test_an_unknown_mode_is_named_with_those_there_are() -> None:
-    with pytest.raises(InputError, match="expected one of sealed, margin, peers, found 'open'"):
+    known = ", ".join(RELEASES)
+    with pytest.raises(InputError, match=f"expected one of {known}, found 'open'"):
         parse_study(study_text("open"))
 
 

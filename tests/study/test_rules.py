@@ -153,7 +153,7 @@ def test_a_box_of_another_study_does_not_open(binary: Case) -> None:
     letter = relays["north"].pack(packet, entropy=SeededEntropy(6))
     there = relays["valley"]
     other = Study(replace(binary.plan, name="another"), binary.study.roster)
-    with pytest.raises(MalformedError, match="north: box: expected one from this sender"):
+    with pytest.raises(MalformedError, match="north: box: it is not one from this sender"):
         Relay(replace(there.party, study=other), there.agreement).unpack(letter)
 
 

@@ -33,7 +33,7 @@ def test_the_key_stays_out_of_repr():
 
 
 def test_what_is_no_certificate_is_named(tmp_path):
-    with pytest.raises(KeyFileError, match="expected PEM text"):
+    with pytest.raises(KeyFileError, match="it is no PEM text"):
         fingerprint_of(b"nothing")
     with pytest.raises(KeyFileError, match=r"none.pem: cannot be used"):
         server_context(tmp_path / "none.pem", tmp_path / "none.key")

@@ -54,11 +54,11 @@ def bad(public: str, secret: str) -> Iterator[Bad]:
     for kind, text in (("public", public), ("secret", secret)):
         lines = text.splitlines(keepends=True)
         yield "empty", kind, "", damaged, "found an empty file"
-        yield "only the first line", kind, lines[0], damaged, "as the last line, found none"
-        yield "last line missing", kind, "".join(lines[:-1]), damaged, "last line, found none"
-        yield "last line feed missing", kind, text[:-1], damaged, "last line, found none"
+        yield "only the first line", kind, lines[0], damaged, "in the last line is missing"
+        yield "last line missing", kind, "".join(lines[:-1]), damaged, "last line is missing"
+        yield "last line feed missing", kind, text[:-1], damaged, "last line is missing"
         yield "one line missing", kind, "".join(lines[:6] + lines[7:]), damaged, "expected checksum"
-        yield "text after the end", kind, text + "more\n", damaged, "last line, found none"
+        yield "text after the end", kind, text + "more\n", damaged, "last line is missing"
         yield "windows line ends", kind, text.replace("\n", "\r\n"), damaged, "found CR"
         yield "a space added", kind, text.replace("bits: ", "bits:  "), damaged, "expected checksum"
         yield "another program's file", kind, "-----BEGIN KEY-----\n", plain, "not a key file"

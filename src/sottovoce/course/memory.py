@@ -203,7 +203,7 @@ class StudyRun:
             case WakeAt(when):
                 self._wake_at = when
             case TakeSeat(study) if study.digest != self.study.digest:
-                raise InputError("study: expected the roster that was given, found another")
+                raise InputError("study: the roster is not the one that was given")
 
     def _post(self, name: str, recipients: Sequence[str], message: Message) -> None:
         self._due.extend((recipient, Heard(name, message)) for recipient in recipients)

@@ -202,7 +202,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def _from_roc(self, rule: str | float | None) -> tuple[float, ...]:
         if not hasattr(self, "evaluation_"):
             raise MisuseError(
-                "operate_at: expected a joint ROC to choose from, found no evaluation yet",
+                "operate_at: there is no evaluation yet, so no joint ROC to choose from",
                 hints=("evaluate() first",),
             )
         assert rule is not None

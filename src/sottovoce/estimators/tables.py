@@ -35,7 +35,7 @@ class NamedColumns:
             rows = [tuple(map(_plain, row)) for row in table]
             width = len(rows[0]) if rows else len(names or ())
             if any(len(row) != width for row in rows):
-                raise InputError(f"{who}: expected rows of {width} columns each, found others")
+                raise InputError(f"{who}: expected rows of {width} columns each")
             read = cls(tuple(names or (f"x{number + 1}" for number in range(width))), rows)
         read.check(who, names)
         return read

@@ -145,8 +145,7 @@ def _whole(data: bytes, name: str) -> bytes:
         )
     if seal is None:
         raise DamagedFileError(
-            f"{name}: expected a checksum as the last line, found none: the file was cut short "
-            "or changed",
+            f"{name}: the checksum in the last line is missing: the file was cut short or changed",
             hints=_BACKUP,
         )
     if _checksum(seal["sealed"]) != seal["checksum"]:

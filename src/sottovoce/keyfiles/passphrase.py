@@ -33,11 +33,11 @@ class Passphrase:
             length = len(self._text.encode())
         except UnicodeEncodeError:
             # What a terminal sends that is not UTF-8 arrives as half characters.
-            raise InputError("passphrase: expected UTF-8 text, found other bytes") from None
+            raise InputError("passphrase: it is no UTF-8 text") from None
         if length > MAX_BYTES:
             raise InputError(f"passphrase: expected at most {MAX_BYTES} bytes, found more")
         if any(unicodedata.category(character) == "Cc" for character in self._text):
-            raise InputError("passphrase: expected one line of text, found a control character")
+            raise InputError("passphrase: expected one line of text, without control characters")
 
     def chosen(self) -> Self:
         """This passphrase, if it is long enough to be chosen for a new key."""
@@ -109,7 +109,7 @@ class Passphrase:
         try:
             return cls(data.decode().removesuffix("\n").removesuffix("\r"))
         except UnicodeDecodeError:
-            raise InputError(f"{what}: expected UTF-8 text, found other bytes") from None
+            raise InputError(f"{what}: it is no UTF-8 text") from None
         except InputError as error:
             raise InputError(f"{what}: {error.message}", hints=error.hints) from None
 

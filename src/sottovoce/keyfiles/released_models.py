@@ -137,7 +137,7 @@ def read_released(path: Path) -> ReleasedModel:
 def _stored(model: ReleasedModel) -> _StoredModel:
     space = model.space
     if not isinstance(space.reading.tokenizer, WordTokenizer):
-        raise MisuseError("export: expected the study's own tokenizer, found another")
+        raise MisuseError("export: the tokenizer is not the study's own")
     weights = np.ascontiguousarray(model.weights, "<f8")
     return _StoredModel(
         model.study,
@@ -172,7 +172,7 @@ def _stored_dictionary(dictionary: Dictionary) -> _StoredDictionary:
         case HashedDictionary(size):
             return _StoredDictionary("hashed", size=size)
         case _:
-            raise MisuseError("export: expected a study's own dictionary, found another")
+            raise MisuseError("export: the dictionary is not the study's own")
 
 
 def _model(kept: _StoredModel) -> ReleasedModel:

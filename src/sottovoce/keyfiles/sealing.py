@@ -38,7 +38,7 @@ def seal(
 def unseal(text: KeyText, passphrase: Passphrase, *, name: str) -> bytes:
     """The secret of a key file that is whole already, as its checksum says."""
     if text.lock is None or len(text.body) < _TAG_BYTES:
-        raise DamagedFileError(f"{name}: expected a sealed body, found none")
+        raise DamagedFileError(f"{name}: the sealed body is missing")
     cipher = _cipher(text.lock, passphrase, name=name)
     try:
         return cipher.decrypt(_NONCE, text.body, head(text.label, text.lock))

@@ -88,5 +88,5 @@ def parse_receipt(data: bytes, where: str) -> Receipt:
     """The one receipt that these bytes encode."""
     signed = read_signed(Receipt, data)
     if signed is None:
-        raise LedgerError(f"{where}: expected a coordinator's receipt, found something else")
+        raise LedgerError(f"{where}: it is no coordinator's receipt")
     return signed

@@ -105,7 +105,7 @@ def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
         data = beside.read_bytes()[: MAX_LINE_BYTES + 1]
     except FileNotFoundError:
         raise LedgerError(
-            f"{beside}: expected the head of the ledger, found no file; "
+            f"{beside}: there is no head of the ledger; "
             "without it nobody can say whether the end was cut off"
         ) from None
     except OSError as error:
@@ -113,7 +113,7 @@ def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
         raise LedgerError(f"{beside}: cannot be read ({reason})") from None
     head = read_signed(Head, data)
     if head is None:
-        raise LedgerError(f"{beside}: expected the head of a ledger, found something else")
+        raise LedgerError(f"{beside}: it is no head of a ledger")
     head.check(seat.name, seat.public, str(beside))
     yield LedgerWitnessed.of_head(head, "the head beside it")
 

@@ -121,7 +121,7 @@ class LocalTerms:
                 f"{sum(map(bool, self.features.values()))}"
             )
         if len(set(held)) < len(held):
-            raise InputError("local classify: expected every feature at one peer, found one twice")
+            raise InputError("local classify: a feature is at two peers")
         self.row_scale.check_same_fraction(self.rado_scale, "local classify")
 
     @property

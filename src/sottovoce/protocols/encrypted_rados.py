@@ -84,7 +84,7 @@ class Documents:
                 f"{self.labels.shape}"
             )
         if not np.isin(self.labels, (-1, 1)).all():
-            raise InputError("documents: expected labels -1 and 1, found other values")
+            raise InputError("documents: expected labels -1 and 1 alone")
 
     @property
     def edges(self) -> Plain:
@@ -202,7 +202,7 @@ def _signs(signatures: Signs, documents: Documents) -> NDArray[Any]:
             f"found shape {signatures.shape}"
         )
     if not np.isin(signatures, (-1, 1)).all():
-        raise InputError("signatures: expected signs -1 and 1, found other values")
+        raise InputError("signatures: expected signs -1 and 1 alone")
     return signatures.astype(object)
 
 

@@ -54,7 +54,7 @@ class X25519Key:
             theirs = X25519PublicKey.from_public_bytes(public)
             return self._private.exchange(theirs)
         except ValueError as error:
-            raise ViolationError("expected an X25519 public key, found a degenerate one") from error
+            raise ViolationError("the X25519 public key is degenerate") from error
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ def unseal(box: bytes, address: Address, *, key: X25519Key) -> bytes:
     try:
         padded = aead.decrypt(nonce, box[KEY_BYTES:], address.label)
     except InvalidTag as error:
-        raise MalformedError("box: expected one from this sender for us, found another") from error
+        raise MalformedError("box: it is not one from this sender for us") from error
     length = int.from_bytes(padded[:4])
     content, padding = padded[4 : 4 + length], padded[4 + length :]
     if len(content) != length or padding.count(0) != len(padding):
-        raise MalformedError("box: expected its content, then zeros, found something else")
+        raise MalformedError("box: after its content there is more than zeros")
     return content
 
 

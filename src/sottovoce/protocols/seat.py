@@ -214,14 +214,14 @@ class Seat(Generic[R]):
 
     def _line_from(self, sender: str) -> _Line:
         if sender not in self._lines:
-            raise ViolationError(f"{self.name} expected no message from this party, found one")
+            raise ViolationError(f"{self.name} expected no message from this party")
         return self._lines[sender]
 
     def _is_next(self, sender: str, line: _Line, packet: Packet) -> bool:
         """Whether the packet is the next of its sender (False: it came before, unchanged)."""
         if packet.session != self._session:
             raise ViolationError(
-                f"{self.name} expected a message of this session, found one of another"
+                f"{self.name} expected a message of this session, and this is of another"
             )
         if (packet.sender, packet.recipient) != (sender, self.name):
             raise ViolationError(
@@ -233,7 +233,7 @@ class Seat(Generic[R]):
             if digest != line.digests[packet.number]:
                 raise ViolationError(
                     f"{self.name} expected message {packet.number} as it came before, "
-                    "found it changed"
+                    "and it is changed"
                 )
             return False
         if packet.number != len(line.digests):

@@ -92,7 +92,7 @@ def class_wise_rados(part: Part, *, count: int, rng: np.random.Generator) -> Flo
     """Rados that add up documents of one class only, half of them for each class."""
     classes = [part.labels == label for label in (1.0, -1.0)]
     if not all(members.any() for members in classes):
-        raise InputError("class-wise rados: expected documents of both classes, found one only")
+        raise InputError("class-wise rados: all documents are of one class")
     halves = [Part(part.rows[members], part.labels[members]) for members in classes]
     return united_rados(halves, count=count, rng=rng)
 

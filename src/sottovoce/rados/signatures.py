@@ -57,7 +57,7 @@ class GivenSignatures(Discreet, Signatures):
         if given.shape[0] == 0:
             raise InputError("rados: expected at least 1 rado, found 0")
         if not np.isin(given, (-1, 1)).all():
-            raise InputError("signatures: expected signs -1 and 1, found other values")
+            raise InputError("signatures: expected signs -1 and 1 alone")
         return cls(given.astype(np.int8))
 
     def __post_init__(self) -> None:

@@ -368,7 +368,7 @@ class DelimitedReader:
         names = tuple(unguarded(field.strip()) for field in fields)
         if not any(names):
             raise InputError(
-                f"{self.name}: expected the names of columns in the first line, found a blank one",
+                f"{self.name}: expected the names of columns in the first line, and it is blank",
                 hints=("remove the blank line", "--no-header if the table has no names"),
             )
         return names

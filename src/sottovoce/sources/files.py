@@ -73,14 +73,14 @@ def size_of(path: Path) -> int | None:
 def refusal(path: Path, error: OSError) -> InputError:
     """The operating system's word translated: which path, what is wrong, what to do next."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return InputError(f"{path}: expected a file or a folder, found nothing", hints=_near(path))
+        return InputError(f"{path}: there is no such file or folder", hints=_near(path))
     if isinstance(error, PermissionError):
         return InputError(
             f"{path} may not be read by this user", hints=(f"chmod u+r {path}", f"ls -ld {path}")
         )
     if error.errno == errno.ELOOP:
         return InputError(
-            f"{path}: expected a file or a folder, found a link that leads back to itself",
+            f"{path}: the link leads back to itself",
             hints=(f"ls -l {path}",),
         )
     return InputError(f"{path} cannot be read: {error.strerror or error}")

@@ -32,7 +32,7 @@ class LabelMap:
         for name, target in self.names.items():
             if not name or not target:
                 raise InputError(
-                    "label map: expected a label on both sides, found nothing on one",
+                    "label map: expected a label on both sides, and one side is empty",
                     hints=("--label-map spam=1,ham=0",),
                 )
 
@@ -100,7 +100,7 @@ def _from_json(content: bytes, path: Path) -> dict[str, str]:
         mapping = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Label])
     except msgspec.DecodeError as error:
         raise InputError(
-            f"label map {path}: expected a JSON object of labels, found something else",
+            f"label map {path}: expected a JSON object of labels",
             hints=('{"spam": 1, "ham": 0}',),
         ) from error
     return {name: label_name(label) for name, label in mapping.items()}
@@ -125,5 +125,5 @@ def _from_table(words: str, path: Path) -> dict[str, str]:
                 "found another for a name that stands above"
             )
     if not names:
-        raise InputError(f"label map {path}: expected at least one pair, found none")
+        raise InputError(f"label map {path}: there is no pair in it")
     return names

@@ -59,7 +59,7 @@ class IterableReader:
     def _begin(self) -> tuple[list[Any], Iterator[Any]]:
         if self._spent:
             raise MisuseError(
-                f"{self.name}: expected something that can be read again, found a spent iterator",
+                f"{self.name}: it is an iterator that was read to its end already",
                 hints=("give a list, or a generator's items once only",),
             )
         self._spent = isinstance(self._items, Iterator)

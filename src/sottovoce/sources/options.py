@@ -109,7 +109,7 @@ class SourceOptions:
         if self.encoding is not None:
             check_encoding(self.encoding)
         if self.label_separator == "":
-            raise InputError("label separator: expected at least one character, found none")
+            raise InputError("label separator: it is empty, expected at least one character")
 
     @property
     def unlabelled(self) -> bool:
@@ -133,6 +133,6 @@ def check_encoding(name: str) -> None:
         if isinstance(error, UnicodeDecodeError):
             return
         raise InputError(
-            f"encoding {name!r}: expected the name of a text encoding, found none of that name",
+            f"encoding {name!r}: there is no text encoding of that name",
             hints=("--encoding utf-8", "--encoding cp1252", "--encoding utf-16"),
         ) from None

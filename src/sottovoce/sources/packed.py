@@ -71,7 +71,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         )
     if members[0].flag_bits & _ENCRYPTED:
         raise InputError(
-            f"{path}: expected an archive without a password, found an encrypted one",
+            f"{path}: the archive needs a password",
             hints=(
                 f"unzip {quote(str(path))} asks for the password; name the file that it writes",
             ),

@@ -67,7 +67,7 @@ def select(header: Header, options: SourceOptions) -> ColumnSelection:
     for column in label:
         if column in text:
             raise InputError(
-                f"{header.name}: expected a text and a label, found one column named for both",
+                f"{header.name}: one column is named for both text and label",
                 hints=("--label COLUMN names another column, or leave it out",),
             )
     group = header.find(named(options.group), option="--group")

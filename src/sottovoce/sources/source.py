@@ -134,13 +134,13 @@ class Source:
         """The error for a source without a single usable document."""
         lost = self.problems.documents
         if not lost:
-            return InputError(f"{self.name}: expected at least one document, found none")
+            return InputError(f"{self.name}: there is no document in it")
         first = next((p for p in self.problems if p.cost is Loss.DOCUMENT), None)
         hints = [f"the first was {first}"]
         if self.format is not Format.MEMORY:
             hints.append(f"sottovoce data inspect {self.name}")
         return InputError(
-            f"{self.name}: expected at least one usable document, found none: "
+            f"{self.name}: no document can be used: "
             f"all {lost:,} were skipped ({self.problems.summary()})",
             hints=tuple(hints),
         )

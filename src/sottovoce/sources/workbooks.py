@@ -109,7 +109,7 @@ class WorkbookReader:
         file.seek(0)
         if head.startswith(_OLE):
             raise InputError(
-                f"{self.name}: expected .xlsx without a password, found a file with one, or .xls",
+                f"{self.name}: only .xlsx without a password can be read, and this is no such file",
                 hints=("save it as .xlsx without a password", _SAVE),
             )
         try:

@@ -63,7 +63,7 @@ def write_documents(
             return _write_table(documents, place, format, layout, replace=replace)
         case _:
             raise InputError(
-                f"{place}: expected a format to write, found none",
+                f"{place}: the format to write is not named",
                 hints=("name it .csv, .tsv, .jsonl, .parquet or .arrow, or state the format",),
             )
 

@@ -149,7 +149,7 @@ class Arrangement:
         yield SettingFault(
             not labels.exclusive,
             "partition",
-            "partition features needs exclusive labels, found others",
+            "partition features needs exclusive labels",
         )
         yield SettingFault(
             self.remote is Remote.NORMALISED and labels.width > 1,

@@ -167,14 +167,13 @@ class Study:
             return
         if self.roster.helped or self.roster.dealer is not None:
             raise InputError(
-                f"study {name!r}: engine quorum needs no evaluator and no dealer, found one",
+                f"study {name!r}: engine quorum has no evaluator and no dealer, and one is named",
                 hints=("take the helpers out of the roster", 'or use engine="shares"'),
                 setting="roles",
             )
         if self.multiplies_sealed:
             raise InputError(
-                f"study {name!r}: engine quorum is for partition documents without "
-                "intermediaries, found another arrangement",
+                f"study {name!r}: engine quorum is for partition documents without intermediaries",
                 hints=('engine="paillier"',),
             )
         if plan.arrangement != Arrangement():
@@ -367,7 +366,7 @@ class Study:
             )
         if self.engine is Engine.SHARES and self.roster.dealer is None:
             raise InputError(
-                f"study {self.plan.name!r}: engine shares needs a dealer, found none",
+                f"study {self.plan.name!r}: engine shares needs a dealer, and none is named",
                 hints=("let a participant that is neither coordinator nor evaluator deal",),
                 setting="roles",
             )
@@ -408,7 +407,7 @@ class Study:
         """The holders of the two shares of the sealed solve, and their dealer."""
         if self.roster.dealer is None:
             raise InputError(
-                f"study {self.plan.name!r}: engine shares needs a dealer, found none",
+                f"study {self.plan.name!r}: engine shares needs a dealer, and none is named",
                 setting="roles",
             )
         return Trio(self.roster.coordinator, self.roster.evaluator, self.roster.dealer)

@@ -67,7 +67,7 @@ class Span:
 
     def __post_init__(self) -> None:
         if not self.fragments:
-            raise InputError(f"span {self.name or self.type}: expected a fragment, found none")
+            raise InputError(f"span {self.name or self.type}: it has no fragment")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def fingerprint_of(certificate: bytes) -> bytes:
     try:
         shown = x509.load_pem_x509_certificate(certificate)
     except ValueError as error:
-        raise KeyFileError("certificate: expected PEM text, found something else") from error
+        raise KeyFileError("certificate: it is no PEM text") from error
     return hashlib.sha256(shown.public_bytes(serialization.Encoding.DER)).digest()
 
 

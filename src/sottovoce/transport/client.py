@@ -320,7 +320,8 @@ class CoordinatorLine:
             piece = await self._say("GET", path, f"reading {what}")
             if not piece or start + len(piece) > waiting.size:
                 raise MalformedError(
-                    f"{what}: expected {waiting.size} bytes, found others", party=COORDINATOR
+                    f"{what}: a part of {waiting.size} bytes is empty or too long",
+                    party=COORDINATOR,
                 )
             buffer.write(piece)
         # The buffer is returned without a copy.

@@ -155,7 +155,7 @@ def _https(text: str) -> URL:
         )
     if address.scheme != "https" or not address.host or not port or address.path not in {"", "/"}:
         raise InputError(
-            f"address {text!r}: expected one like https://host:8443, found something else",
+            f"address {text!r}: expected one like https://host:8443",
             hints=("take the address in the invitation",),
         )
     return address.origin()

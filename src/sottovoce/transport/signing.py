@@ -199,7 +199,7 @@ def _field(headers: Mapping[str, str], field: str) -> str:
     if not value:
         raise Refusal(401, "unsigned", f"the request is not signed: {field} is missing")
     if not value.isascii():
-        raise Refusal(401, "unsigned", f"expected plain letters in {field}, found others")
+        raise Refusal(401, "unsigned", f"expected plain letters alone in {field}")
     return value
 
 

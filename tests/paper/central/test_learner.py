@@ -269,7 +269,7 @@ def test_moments_that_are_not_positive_semidefinite_are_refused() -> None:
 
 
 def test_totals_of_nothing_are_refused() -> None:
-    with pytest.raises(InputError, match="totals: expected documents that are not all zero"):
+    with pytest.raises(InputError, match="totals: all documents are zero"):
         RoundedTotals.of(np.array([3, 0], dtype=np.uint64))
 
 
@@ -293,7 +293,9 @@ def test_totals_other_than_those_that_were_opened_are_refused() -> None:
         PublicTotals,
         lambda told: PublicTotals(told.documents + 1, told.ceiling),
     )
-    with pytest.raises(ViolationError, match="cate: expected the totals that we opened ourselves"):
+    with pytest.raises(
+        ViolationError, match="cate: the totals are not those that we opened ourselves"
+    ):
         learn(numeric_parts(3), terms_for(), meddler=lying)
 
 

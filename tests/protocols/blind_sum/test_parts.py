@@ -65,9 +65,9 @@ def test_shares_that_are_none() -> None:
     with pytest.raises(InputError, match="expected at least 2, found 1"):
         combine({1: shares[0]}, threshold=2)
     for bad in (shares[0][:-1], PRIME.to_bytes(33)):
-        with pytest.raises(MalformedError, match="33 bytes below the prime"):
+        with pytest.raises(MalformedError, match="33 bytes that hold a number below the prime"):
             combine({1: bad, 2: shares[1]}, threshold=2)
-    with pytest.raises(MalformedError, match="expected those of a 256-bit secret"):
+    with pytest.raises(MalformedError, match="these are not shares of a 256-bit secret"):
         combine({1: (PRIME - 1).to_bytes(33)}, threshold=1)
     with pytest.raises(InputError, match="a secret of 32 bytes, found 31"):
         split(bytes(31), count=3, threshold=2, entropy=SeededEntropy())

@@ -331,7 +331,7 @@ def test_a_member_cannot_choose_its_share_of_the_check_after_those_of_others() -
     def when(packet: Packet) -> bool:
         return packet.sender == "site3" and is_kind(packet, CheckedShare)
 
-    with pytest.raises(ViolationError, match="the share that was promised, found") as caught:
+    with pytest.raises(ViolationError, match="is not the one that was promised") as caught:
         query(3, 1).run(rewriting(when, CheckedShare, edit))
     assert caught.value.party == "site3"
 

@@ -113,7 +113,7 @@ def test_who_claims_other_rows_than_before_is_named() -> None:
     numbers = honest()
     numbers["south"] = words(80)
     assert refused(numbers).party == "south"
-    assert "rows that went into the totals" in refused(numbers).message
+    assert "not those that went into the totals" in refused(numbers).message
 
 
 def test_a_large_column_of_the_right_hand_side_is_seen() -> None:

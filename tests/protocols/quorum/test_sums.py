@@ -123,7 +123,7 @@ def test_shares_of_another_plan_are_refused_by_name() -> None:
             kind,
             lambda message: msgspec.structs.replace(message, context=b"another attempt"),
         )
-        with pytest.raises(ViolationError, match="for this plan and attempt") as caught:
+        with pytest.raises(ViolationError, match="of another plan or attempt") as caught:
             added(quorum, values, meddler=other)
         assert caught.value.party == "site2"
 

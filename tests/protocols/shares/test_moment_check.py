@@ -89,6 +89,6 @@ def test_a_bit_that_is_no_bit_names_the_other_holder() -> None:
         PlausibleMomentsBit,
         lambda message: PlausibleMomentsBit(wire.Words.of(np.full(1, 77, np.uint64))),
     )
-    with pytest.raises(ViolationError, match="expected shares of a bit") as error:
+    with pytest.raises(ViolationError, match="the shares make no bit") as error:
         check(HONEST, meddler)
     assert error.value.party == "evaluator"

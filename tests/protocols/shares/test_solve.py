@@ -291,7 +291,7 @@ def test_parties_that_follow_another_plan_are_named(small: Case, party: str) -> 
         AgreedPlan,
         lambda message: AgreedPlan(bytes(32)),
     )
-    with pytest.raises(ViolationError, match="the same plan for the solve") as error:
+    with pytest.raises(ViolationError, match="the plan for the solve is not ours") as error:
         small.run(meddler=meddler)
     assert error.value.party == party
 
@@ -320,7 +320,7 @@ def test_a_bit_that_is_no_bit_names_the_other_holder(small: Case) -> None:
         ResidualBit,
         lambda message: ResidualBit(wire.Words.of(np.full(1, 77, np.uint64))),
     )
-    with pytest.raises(ViolationError, match="expected shares of a bit") as error:
+    with pytest.raises(ViolationError, match="the shares make no bit") as error:
         small.run(meddler=meddler)
     assert error.value.party == "evaluator"
 

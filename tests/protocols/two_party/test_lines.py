@@ -95,7 +95,7 @@ def test_one_trip_whatever_the_number_of_lines() -> None:
     [
         ([sealed([1], WHOLE)], MismatchError, "expected packed vectors"),
         ([sealed([[1]], WHOLE, slots=SLOTS)], MismatchError, "expected packed vectors"),
-        ([], MismatchError, "at least one line"),
+        ([], MismatchError, "there is no line to multiply"),
         (
             [sealed([1], WHOLE, slots=SLOTS), sealed([1, 2], WHOLE, slots=SLOTS)],
             MismatchError,

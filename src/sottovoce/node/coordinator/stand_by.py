@@ -31,7 +31,7 @@ async def serving_alone(
         if not unix.lock_alone(descriptor):
             if not stand_by:
                 raise InputError(
-                    f"{place.folder}: expected to serve it alone, found that another process does",
+                    f"{place.folder}: another process serves it already",
                     hints=("sottovoce serve --stand-by",),
                 )
             on_event(StandingBy(str(place.folder)))

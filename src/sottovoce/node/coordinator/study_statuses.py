@@ -98,6 +98,6 @@ def study_text(folder: Path) -> str:
         return storage.read_whole(path, limit=_LARGEST).data.decode()
     except UnicodeDecodeError:
         raise DamagedFileError(
-            f"{path}: expected the text of a study, found other bytes",
+            f"{path}: it does not hold the text of a study",
             hints=("restore the file from a copy",),
         ) from None

@@ -140,7 +140,7 @@ def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> 
     totals = RoundedTotals.of(counted.sums[0])
     if (yield from hear_totals(cast.coordinator)) != totals:
         raise ViolationError(
-            "expected the totals that we opened ourselves, found others", party=cast.coordinator
+            "the totals are not those that we opened ourselves", party=cast.coordinator
         )
     moment_terms = MomentTerms(terms, totals, counted.peers)
     added = yield from pairwise.evaluator(

@@ -58,7 +58,7 @@ class RoundedTotals:
         """The totals that the peers' words add up to."""
         documents, ceiling = (int(word) for word in words)
         if not (documents and ceiling):
-            raise InputError("totals: expected documents that are not all zero, found none")
+            raise InputError("totals: all documents are zero")
         unit = 2**_CEILING_BITS
         spread = ceil(_rounded_up(Fraction(ceiling, unit)) * unit) / unit
         return cls(int(_rounded_up(Fraction(documents))), spread)

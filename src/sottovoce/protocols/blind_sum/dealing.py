@@ -69,7 +69,7 @@ class Dealing:
         expected = [peer for peer in keyring.peers if peer in shares]
         if [signed.peer for signed in book] != expected:
             raise ViolationError(
-                "expected the shares of peers with keys, each once and in order, found others",
+                "the shares are not those of peers with keys, each once and in order",
                 party=teller,
             )
         for signed in book:
@@ -137,7 +137,7 @@ class Dealing:
         revealed = digest(f"blind-sum/share-{kind}/v1", self.keyring.hash, *names, share)
         if revealed != expected:
             raise ViolationError(
-                f"expected the share that {owner!r} dealt to it, found another", party=holder
+                f"expected the share that {owner!r} dealt to it, and this is another", party=holder
             )
 
     def seed_of(self, owner: str, shares: Mapping[str, bytes]) -> bytes:
@@ -213,7 +213,7 @@ def open_boxes(
     """Our shares of our neighbours' secrets; a dealer that broke its commitment is named."""
     keyring, teller = dealing.keyring, dealing.keyring.this.coordinator
     if tuple(box.sender for box in boxes) != dealing.neighbours(me):
-        raise ViolationError("expected one box from each neighbour, found others", party=teller)
+        raise ViolationError("the boxes are not one from each neighbour", party=teller)
     opened = {}
     for box in boxes:
         owner = box.sender
@@ -238,7 +238,7 @@ def _check_path(dealing: Dealing, box: BoxFrom, me: str) -> None:
         root = b""
     if root != dealing.shares[box.sender].digest:
         raise ViolationError(
-            f"expected the commitment to {me} that {box.sender!r} signed, found another",
+            f"expected the commitment to {me} that {box.sender!r} signed, and this is another",
             party=dealing.keyring.this.coordinator,
         )
 
@@ -263,13 +263,15 @@ def check_shares(
         )
     holders = 0 if bare else len(graph.holders(signed.peer))
     if [len(c) for c in signed.commitments] != [2 * _HASH_BYTES] * holders:
-        raise ViolationError(f"expected {holders} commitments, found others", party=teller)
+        raise ViolationError(
+            f"expected {holders} commitments of {2 * _HASH_BYTES} bytes", party=teller
+        )
     said = (keyring.hash, signed.peer.encode(), signed.digest)
     with shown_by(teller):
         pins.check(signed.peer, signed.signature, _SIGNED_SHARES, *said)
     if not bare and root_of(signed.commitments) != signed.digest:
         raise ViolationError(
-            f"expected the commitments that {signed.peer!r} signed, found others", party=teller
+            f"the commitments are not those that {signed.peer!r} signed", party=teller
         )
 
 
@@ -281,7 +283,7 @@ def boxes_for(dealt: Mapping[str, DealtShares], graph: Graph) -> dict[str, tuple
         holders = [holder for holder in everybody if holder != sender]
         if [len(box) for box in message.boxes] != [BOX_BYTES] * len(holders):
             raise ViolationError(
-                f"expected {len(holders)} boxes of {BOX_BYTES} bytes, found others", party=sender
+                f"expected {len(holders)} boxes of {BOX_BYTES} bytes each", party=sender
             )
         shown = dict(
             zip(everybody, zip(commitments, paths_of(commitments), strict=True), strict=True)
@@ -295,4 +297,4 @@ def boxes_for(dealt: Mapping[str, DealtShares], graph: Graph) -> dict[str, tuple
 def check_length(shares: Sequence[bytes], expected: int, holder: str) -> None:
     """Refuse, naming the holder, another number or size of shares than was asked for."""
     if [len(share) for share in shares] != [shamir.SHARE_BYTES] * expected:
-        raise ViolationError(f"expected {expected} shares of 33 bytes, found others", party=holder)
+        raise ViolationError(f"expected {expected} shares of 33 bytes each", party=holder)

@@ -45,12 +45,12 @@ def root_from(entry: bytes, place: int, path: Sequence[bytes], *, count: int) ->
     while count > 1:
         if place ^ 1 < count:
             if not beside:
-                raise MalformedError("expected a path to the root, found a shorter one")
+                raise MalformedError("the path ends before the root")
             other = beside.pop(0)
             here = digest(_NODE, other, here) if place % 2 else digest(_NODE, here, other)
         place, count = place // 2, (count + 1) // 2
     if beside:
-        raise MalformedError("expected a path to the root, found a longer one")
+        raise MalformedError("the path is longer than the way to the root")
     return here
 
 

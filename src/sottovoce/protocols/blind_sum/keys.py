@@ -78,7 +78,7 @@ class Keyring:
         expected = [peer for peer in this.peers if peer in keys]
         if [signed.peer for signed in book] != expected:
             raise ViolationError(
-                "expected the keys of peers of this round, each once and in order, found others",
+                "the keys are not those of the peers of this round, each once and in order",
                 party=teller,
             )
         for signed in book:
@@ -86,9 +86,7 @@ class Keyring:
                 check_keys(this, signed, pins)
         publics = {key for signed in book for key in (signed.pair, signed.box)}
         if len(publics) != 2 * len(book):
-            raise ViolationError(
-                "expected a key of its own for every peer and use, found one twice"
-            )
+            raise ViolationError("a key stands there twice, and every peer and use needs its own")
         this.check_enough(keys, "keys")
         return cls(this, keys)
 
@@ -182,7 +180,7 @@ def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> P
     came = yield from gather(RoundKeys, this.peers)
     for peer, message in came.items():
         if message.keys.peer != peer:
-            raise ViolationError("expected the peer's own keys, found another's", party=peer)
+            raise ViolationError("the keys are another peer's", party=peer)
         check_keys(this, message.keys, pins)
     this.check_enough(came, "keys")
     keyring = Keyring.of(
@@ -205,7 +203,7 @@ def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[K
     nonce = yield from receive(this.evaluator, GraphNonce)
     if _nonce_commitment(this, nonce.nonce) != bound.commitment:
         raise ViolationError(
-            "expected the number for the graph that it had committed to, found another",
+            "the number for the graph is not the one that it had committed to",
             party=this.evaluator,
         )
     keyring = keyring.nonced(nonce, pins)

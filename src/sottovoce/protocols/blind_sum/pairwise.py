@@ -181,7 +181,7 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     graph = keyring.graph
     for name, message in dealt.items():
         if message.shares.peer != name:
-            raise ViolationError("expected the peer's own shares, found another's", party=name)
+            raise ViolationError("the shares are another peer's", party=name)
         check_shares(keyring, graph, message.shares, pins, teller=name)
     this.check_enough(dealt, "shares")
     shares = tuple(message.shares for message in dealt.values())

@@ -24,7 +24,7 @@ def check_agreed(dealing: Dealing, agreed: UnmaskRequest, pins: Pins) -> None:
         pins.check(this.evaluator, agreed.evaluator_signature, _SIGNED_SET, *said)
     if agreed.peers != tuple(name for name in dealing.peers if name in agreed.peers):
         raise ViolationError(
-            "expected a set of peers that dealt shares, in order, found another",
+            "the set is not of peers that dealt shares, in order",
             party=this.coordinator,
         )
     dealing.check_set(agreed.peers, "final set")
@@ -39,7 +39,7 @@ def check_proposed(
     pins.check(this.coordinator, proposed.signature, _SIGNED_SET, dealing.hash, *names)
     if proposed.peers != tuple(name for name in arrived if name in proposed.peers):
         raise ViolationError(
-            "expected a set of peers whose parts arrived, in order, found another",
+            "the set is not of peers whose parts arrived, in order",
             party=this.coordinator,
         )
     dealing.check_set(proposed.peers, "final set")

@@ -43,7 +43,7 @@ def combine(shares: Mapping[int, bytes], *, threshold: int) -> bytes:
         secret += factor
     secret %= PRIME
     if secret >= 2**256:
-        raise MalformedError("shares: expected those of a 256-bit secret, found others")
+        raise MalformedError("shares: these are not shares of a 256-bit secret")
     return secret.to_bytes(SECRET_BYTES)
 
 
@@ -57,5 +57,5 @@ def _value(coefficients: list[int], place: int) -> int:
 def _number(share: bytes) -> int:
     number = int.from_bytes(share)
     if len(share) != SHARE_BYTES or number >= PRIME:
-        raise MalformedError("shares: expected 33 bytes below the prime, found something else")
+        raise MalformedError("shares: expected 33 bytes that hold a number below the prime")
     return number

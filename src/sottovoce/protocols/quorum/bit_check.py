@@ -130,7 +130,7 @@ def _opened_among(
         shown = yield from receive(name, CheckedShare)
         if _bound(member, name, shown.nonce, shown.share, purpose) != promises[name]:
             raise ViolationError(
-                "CheckedShare: expected the share that was promised, found another", party=name
+                "CheckedShare: the share is not the one that was promised", party=name
             )
         shares[name] = opening.read(shown.share, sender=name)
     return opening.value(shares, member.quorum)

@@ -62,10 +62,7 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
     )
     public = yield from opened(quorum, _flip_opening(quorum, shape), covered)
     if (public > 1).any():
-        raise ViolationError(
-            "FlippedBit: expected a bit, found another number: "
-            "a share of an earlier opening was wrong"
-        )
+        raise ViolationError("FlippedBit: this is no bit: a share of an earlier opening was wrong")
     # bit = public ⊕ coin, and the public one is the same in every field.
     known = np.repeat(public, base.count, axis=0)
     return base.subtract(base.add(known, coin), base.scale(base.times(known, coin), 2))

@@ -173,7 +173,7 @@ def _deal(
     shared = []
     for item, secret in zip(items, secrets, strict=True):
         if secret.shape != (item.base.count, *item.shape):
-            raise MisuseError(f"dealing: expected numbers of shape {item.shape}, found others")
+            raise MisuseError(f"dealing: expected numbers of shape {item.shape}")
         seeded = [
             item.base.draw(streams[other], *item.shape) for other in quorum.seeded(item.degree)
         ]

@@ -209,7 +209,7 @@ def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
     value = put_together(shares, degree=degree, quorum=plan.quorum, what="QuorumScore")
     scores = plan.base.signed(value)
     if (abs(scores) >= 2**plan.bits).any():
-        raise ViolationError("QuorumScore: expected scores in their range, found one outside")
+        raise ViolationError("QuorumScore: a score is outside of its range")
     return scores.astype(np.int64)
 
 

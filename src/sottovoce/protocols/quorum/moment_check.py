@@ -249,8 +249,7 @@ def _check_claims(value: Planes, peers: Sequence[str]) -> None:
     for index, peer in enumerate(peers):
         if value[:, index].any():
             raise ViolationError(
-                "contribution: expected the numbers of rows that went into the totals, "
-                "found others",
+                "contribution: the numbers of rows are not those that went into the totals",
                 party=peer,
             )
 
@@ -267,7 +266,4 @@ def _check_signs(bits: Planes, bounds: WeightBounds, peers: Sequence[str]) -> No
                 "found more: its numbers are not those of its documents",
                 party=peer,
             )
-        raise ViolationError(
-            "WeightBit: expected a bit, found another number: a share of an earlier opening was "
-            "wrong"
-        )
+        raise ViolationError("WeightBit: this is no bit: a share of an earlier opening was wrong")

@@ -171,7 +171,7 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
     hashes = yield from gather(QuorumPlanHash, opener.present)
     for name, message in hashes.items():
         if message.digest != digest:
-            raise ViolationError("expected the same plan for the solve, found another", party=name)
+            raise ViolationError("the plan for the solve is not ours", party=name)
     opener.present = list(opener.quorum.among(hashes).members)
     openings = tuple(solve_openings(plan))
     for left, opening in zip(reversed(range(len(openings))), openings, strict=True):
@@ -272,6 +272,4 @@ def _check_bit(plan: QuorumPlan, bit: Planes) -> None:
                     "check that every second moment is positive semidefinite",
                 ),
             )
-    raise ViolationError(
-        "SolvedBit: expected a bit, found another number: a share of an earlier opening was wrong"
-    )
+    raise ViolationError("SolvedBit: this is no bit: a share of an earlier opening was wrong")

@@ -181,9 +181,7 @@ def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
             "shown something else than we were: the coordinator told us different things, or "
             f"{peer} says so"
         )
-    raise ViolationError(
-        f"{summand.purpose}: expected a share for this plan and attempt, found another", party=peer
-    )
+    raise ViolationError(f"{summand.purpose}: the share is of another plan or attempt", party=peer)
 
 
 def sum_opening(quorum: Quorum, base: Base, length: int) -> Opening:

@@ -30,7 +30,7 @@ class Context:
 
     def __post_init__(self) -> None:
         if not self.study:
-            raise InputError("context: expected the name of a study, found an empty one")
+            raise InputError("context: the name of the study is empty")
         if not all(0 <= number < 2**32 for number in (self.round, self.attempt)):
             raise InputError(
                 f"context: expected a round and an attempt from 0 to 2^32 − 1, "

@@ -124,7 +124,8 @@ def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[N
         case 0:
             raise heavier_than_rows()
     raise ViolationError(
-        "PlausibleMomentsBit: expected shares of a bit, found another number", party=holder.other
+        "PlausibleMomentsBit: the shares make no bit",
+        party=holder.other,
     )
 
 

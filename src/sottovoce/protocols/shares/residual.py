@@ -70,7 +70,8 @@ def check_residual(holder: Holder, plan: ShareSolvePlan, residual: Words) -> Par
                 ),
             )
     raise ViolationError(
-        "ResidualBit: expected shares of a bit, found another number", party=holder.other
+        "ResidualBit: the shares make no bit",
+        party=holder.other,
     )
 
 

@@ -189,7 +189,7 @@ def _agree(holder: Holder, plan: ShareSolvePlan) -> Party[None]:
     for name in (holder.trio.dealer, holder.other):
         theirs = yield from receive(name, AgreedPlan)
         if theirs.digest != digest:
-            raise ViolationError("expected the same plan for the solve, found another", party=name)
+            raise ViolationError("the plan for the solve is not ours", party=name)
 
 
 def _iterate(

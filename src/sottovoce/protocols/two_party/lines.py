@@ -215,7 +215,7 @@ def line_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Li
 def _common(layouts: Sequence[Layout]) -> Layout:
     """The one layout of all lines: a packed vector."""
     if not layouts:
-        raise MismatchError("S.Mult: expected at least one line, found none")
+        raise MismatchError("S.Mult: there is no line to multiply")
     for layout in layouts:
         layouts[0].check_same(layout, "S.Mult")
     if len(layouts[0].shape) != 1 or layouts[0].slots is None or layouts[0].covered:

@@ -61,7 +61,7 @@ class BratReader:
                 yield from self._pair(place, stem, rows, findings)
         if findings.done == 0:
             raise InputError(
-                f"{self._path}: expected pairs of .txt and .ann files, found none",
+                f"{self._path}: there is no pair of .txt and .ann files",
                 hints=("--format folder reads a folder of texts without annotation",),
             )
         yield from rows.left_over()

@@ -211,7 +211,7 @@ def _arguments(name: str, words: str) -> list[Argument]:
             raise _BrokenError(f"{_called(name)}: expected role:name, found words without a colon")
         arguments.append(Argument(match[1], match[2]))
     if not arguments:
-        raise _BrokenError(f"{_called(name)}: expected role:name, found nothing")
+        raise _BrokenError(f"{_called(name)}: expected role:name behind it")
     return arguments
 
 

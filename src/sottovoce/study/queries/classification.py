@@ -186,7 +186,7 @@ def ask(
     study, plan = party.study, model.scores
     count, found_by = int(rows.shape[0]), study.verdict_for(party.name, verdict)
     if not count:
-        raise InputError(f"{party.name}: expected at least 1 document to classify, found none")
+        raise InputError(f"{party.name}: there is no document to classify")
     size = -(-count // plan.batch) * plan.batch
     if evaluation and size > study.plan.budget:
         raise InputError(

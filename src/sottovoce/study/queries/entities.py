@@ -111,7 +111,7 @@ def _kept(model: PeerModel, count: int) -> Party[Encrypted]:
     """The remote part that the asker has since the training, for every row of a query."""
     yield from ()
     if model.remote is None:
-        raise MisuseError("model: expected a remote part beside the weights, found none")
+        raise MisuseError("model: the remote part beside the weights is missing")
     return stack([model.remote[0]] * count)
 
 

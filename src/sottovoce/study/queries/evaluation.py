@@ -79,7 +79,7 @@ def evaluate_peer(
     this = _sum_of(party, number)
     if study.members_count:
         if tested.held_out is None:
-            raise MisuseError("evaluation: expected the rows that are held out, found none")
+            raise MisuseError("evaluation: no rows are held out")
         yield from bring_rows(party, tested.held_out, peers, number=number)
     tables = [to_ring(tested.table)]
     if this.counted is not None:

@@ -94,7 +94,7 @@ class PeerModel:
     def ciphertext(self) -> Ciphertext:
         """⟨⟨θ⟩⟩, where the peer holds it."""
         if self.weights is None:
-            raise MisuseError("model: expected an encrypted model, found one that stays in shares")
+            raise MisuseError("model: it stays in shares, and there is no encrypted one")
         return self.weights
 
     @property
@@ -103,7 +103,7 @@ class PeerModel:
         if self.weights is not None:
             return self.weights.key
         if self.public is None:
-            raise MisuseError("model: expected the study's key, found none")
+            raise MisuseError("model: the study's key is missing")
         return self.public
 
 
@@ -152,7 +152,7 @@ def take_model(
     layout = Layout(model.shape, model.slots)
     weights = agreed_from(study.roster.evaluator, sent.weights, layout, model_scale(scores))
     if prepared.space is None:
-        raise MisuseError("model: expected the features of a peer, found none")
+        raise MisuseError("model: the features of the peer are missing")
     point = study.plan.operating_point
     return PeerModel(prepared.space, scores, weights, alpha, prepared.key, operating_point=point)
 
@@ -162,7 +162,7 @@ def take_shared(
 ) -> PeerModel:
     """At a peer: what it needs to ask, where the model stays in shares."""
     if prepared.space is None:
-        raise MisuseError("model: expected the features of a peer, found none")
+        raise MisuseError("model: the features of the peer are missing")
     point = study.plan.operating_point
     return PeerModel(
         prepared.space, scores, None, alpha, prepared.key, operating_point=point, public=public

@@ -140,7 +140,7 @@ class _QuorumQuery:
         if strangers or request.documents < 1 or request.asker not in study.roster.peers:
             raise ViolationError(
                 f"expected a query of a peer, answered by members that hold the model "
-                f"({', '.join(held)}), found others",
+                f"({', '.join(held)})",
                 party=study.roster.coordinator,
             )
         quorum = study.quorum.among(held).among(request.members)
@@ -204,7 +204,7 @@ def ask_members(
     """
     study, count = party.study, int(rows.shape[0])
     if not count:
-        raise InputError(f"{party.name}: expected at least 1 document to classify, found none")
+        raise InputError(f"{party.name}: there is no document to classify")
     size = -(-count // BATCH) * BATCH
     if evaluation and size > study.plan.budget:
         raise InputError(
@@ -262,7 +262,7 @@ def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
     query = _QuorumQuery.of(party, needed, held.scores, held.members)
     if party.name not in query.quorum.members:
         raise ViolationError(
-            "expected a query that this member answers, found another",
+            "this member does not answer that query",
             party=party.study.roster.coordinator,
         )
     party.count_labels(needed.asker, rows=needed.documents)

@@ -143,7 +143,7 @@ def added(
 ) -> Unsent:
     """At the asker: the sum of all answers, in which the masks cancel."""
     if not answers:
-        raise InputError(f"{party.name}: expected a peer that answers, found none")
+        raise InputError(f"{party.name}: no peer answers")
     key, weights = model.paillier, model.ciphertext
     layout = Layout((rows, model.scores.classes), weights.slots).cover()
     scale = Scale(weights.scale.fraction_bits, key.plaintext_bound)

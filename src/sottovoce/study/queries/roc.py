@@ -100,7 +100,7 @@ class Roc:
     def _require_points(self) -> None:
         if not self.thresholds:
             raise MisuseError(
-                "roc: expected points to choose from, found none that may be shown",
+                "roc: no point of it may be shown, so there is none to choose",
                 hints=("hold out more documents: held_out=0.3",),
             )
 

@@ -270,7 +270,7 @@ def _asked_for(
         )
     if request.dealt and study.query_dealer(request.asker) is None:
         raise ViolationError(
-            f"expected {request.asker!r} to deal for itself, found a dealer named",
+            f"expected {request.asker!r} to deal for itself, but a dealer is named",
             party=coordinator,
         )
     return held

@@ -191,7 +191,7 @@ class EntityTable:
         for document in documents:
             name = document.group
             if name is None:
-                raise InputError(f"{document.origin}: expected the name of an entity, found none")
+                raise InputError(f"{document.origin}: the name of the entity is missing")
             if name in by_name:
                 raise InputError(
                     f"{document.origin}: expected every entity once at {peer!r}, "

@@ -158,7 +158,7 @@ def take_kept(
     if not inside or shares.shape != (rows, len(kept)):
         raise ViolationError(
             f"expected shares of {rows} counts for each of some of {filtered.layout.buckets} "
-            "buckets in order, found others",
+            "buckets, in order",
             party=party.study.roster.evaluator,
         )
     return filtered.whole(vector, kept, shares)

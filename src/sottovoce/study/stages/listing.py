@@ -111,7 +111,7 @@ def take_lists(party: PartyContext, prepared: Prepared) -> Party[Lists]:
         columns = listed.columns.array()
         if listed.peer not in party.peers or not _in_order(columns, width):
             raise ViolationError(
-                f"expected columns below {width} of a peer, in order, found others",
+                f"expected columns of the peer below {width}, in order",
                 party=coordinator,
             )
         lists[listed.peer] = tuple(int(column) for column in columns)

@@ -110,7 +110,7 @@ def wait_to_add(
     add_up = yield from receive(coordinator, AddUp)
     if (add_up.context, add_up.peers) != (what.bound(), tuple(peers)):
         raise ViolationError(
-            f"{name}: expected a sum over {', '.join(peers)} in this attempt, found another",
+            f"{name}: expected a sum over {', '.join(peers)} in this attempt, and this is not",
             party=coordinator,
         )
     note_opened(party, name, peers, series)
@@ -124,9 +124,7 @@ def let_add(
     for member in quorum.members:
         held = yield from receive(member, SharesHeld)
         if held.context != what.bound():
-            raise ViolationError(
-                f"{name}: expected shares for this plan and attempt, found others", party=member
-            )
+            raise ViolationError(f"{name}: the shares are of another plan or attempt", party=member)
     note_opened(party, name, peers, series)
     for seat in (*quorum.members, *peers):
         yield Send(seat, AddUp(what.bound(), tuple(peers)))

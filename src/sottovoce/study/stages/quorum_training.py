@@ -195,11 +195,11 @@ def hear_solved(
     """At a peer: for every penalty who holds the model, and how its scores are read."""
     study, quorum = party.study, party.study.quorum_of(party.peers)
     if prepared.space is None:
-        raise InputError(f"{party.name}: expected the features of a peer, found none")
+        raise InputError(f"{party.name}: the features of the peer are missing")
     members = (yield from receive(study.roster.coordinator, ModelHeld)).members
     if members != quorum.among(members).members:
         raise ViolationError(
-            f"expected members of this attempt ({', '.join(quorum.members)}), found others",
+            f"the members are not those of this attempt ({', '.join(quorum.members)})",
             party=study.roster.coordinator,
         )
     models = []

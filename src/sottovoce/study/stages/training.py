@@ -204,7 +204,7 @@ def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequenc
         training = back.part(training, Side.TRAIN)
     training = without_rare(party.study.plan, training)
     if not training:
-        raise InputError(f"{party.name}: expected documents to train with, found none")
+        raise InputError(f"{party.name}: there are no documents to train with")
     return training
 
 

@@ -279,7 +279,7 @@ def solve_encrypted(
     ceiling = yield from receive(study.roster.coordinator, AgreedCeiling)
     if (ceiling.parts, ceiling.peers) != (rounded_up(int(summed.sums[0][0])), summed.peers):
         raise ViolationError(
-            "expected the upper end that we opened ourselves, found another",
+            "the upper end is not the one that we opened ourselves",
             party=study.roster.coordinator,
         )
     numbers = numbers_of(study, prepared, ceiling.parts)

@@ -88,7 +88,7 @@ def through_intermediary(
     study, key, totals = party.study, agreement.paillier_key, prepared.totals
     to = study.roster.intermediary(party.name)
     if to is None:
-        raise MisuseError(f"{party.name}: expected an intermediary in the roster, found none")
+        raise MisuseError(f"{party.name}: the roster has no intermediary")
     rows = totals.rows if not study.plan.rados else rounded_up(len(mine.rows))
     yield Send(to, TableNumbers(totals.written, parts, rows))
     bits = key.plaintext_bits
