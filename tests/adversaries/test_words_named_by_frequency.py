@@ -23,7 +23,7 @@ KEY = DictionaryKey(bytes(32))
 
 
 def in_any_order(documents: list[Document]) -> list[Document]:
-    return sorted(documents, key=lambda one: position(one, purpose="public or not"))
+    return sorted(documents, key=lambda document: position(document, purpose="public or not"))
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,8 @@ def a_case(toy_key: SecretKey) -> Case:
     # Words that one site alone has, in enough of its documents.
     site = next(iter(documents))
     documents[site] = [
-        replace(one, text=f"{one.text} alone{number % 20}")
-        for number, one in enumerate(documents[site])
+        replace(document, text=f"{document.text} alone{number % 20}")
+        for number, document in enumerate(documents[site])
     ]
     return Case(documents, plan, toy_key)
 

@@ -96,7 +96,11 @@ def plain(value: Any) -> Any:
 def test_every_option_can_stand_in_the_settings(called: Any, tmp_path: Path) -> None:
     settings = tmp_path / "home" / "sottovoce.toml"
     for path, command in LEAVES:
-        options = [one for where, one in OPTIONS if where == path and one.name not in ELSEWHERE]
+        options = [
+            parameter
+            for where, parameter in OPTIONS
+            if where == path and parameter.name not in ELSEWHERE
+        ]
         lines = [f"{setting_of(option)} = {written(other_value(option))}" for option in options]
         settings.write_text(f"[{'.'.join(path)}]\n" + "\n".join(lines), encoding="utf-8")
         seen = called(path, command)
@@ -108,7 +112,11 @@ def test_every_option_can_stand_in_the_environment(
     called: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path, command in LEAVES:
-        options = [one for where, one in OPTIONS if where == path and one.name not in ELSEWHERE]
+        options = [
+            parameter
+            for where, parameter in OPTIONS
+            if where == path and parameter.name not in ELSEWHERE
+        ]
         for option in options:
             name = "_".join(("SOTTOVOCE", *path, setting_of(option))).upper().replace("-", "_")
             monkeypatch.setenv(name, exported(other_value(option)))
@@ -119,7 +127,9 @@ def test_every_option_can_stand_in_the_environment(
 
 def test_what_cannot_be_set_is_a_secret_or_no_setting() -> None:
     options = (
-        {one.name for _, one in OPTIONS} | {param.name for param in TREE.params} | {"help", "_"}
+        {parameter.name for _, parameter in OPTIONS}
+        | {param.name for param in TREE.params}
+        | {"help", "_"}
     )
     options = (options - {"_"}) | {"version"}
     assert set(ELSEWHERE) <= options
@@ -140,6 +150,7 @@ def test_the_environment_stands_above_the_settings_also_without_a_site(
 def test_every_command_answers_scripts() -> None:
     """None speaks to people alone."""
     options = {
-        path: {setting_of(one) for where, one in OPTIONS if where == path} for path, _ in LEAVES
+        path: {setting_of(parameter) for where, parameter in OPTIONS if where == path}
+        for path, _ in LEAVES
     }
     assert [path for path, held in options.items() if "json" not in held] == []

@@ -109,7 +109,7 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     found: set[Path] = set()
 
     async def story() -> None:
-        over = net.when(lambda one: one == StudyFinished(net.study, COORDINATOR))
+        over = net.when(lambda event: event == StudyFinished(net.study, COORDINATOR))
         async with net.serving():
             await net.join_all(*SITES)
             await over.wait()
@@ -194,7 +194,7 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
     net = network(tmp_path)
 
     async def story() -> None:
-        await _worked(net, lambda one: isinstance(one, RosterKnown))
+        await _worked(net, lambda event: isinstance(event, RosterKnown))
         place, older = net.place.folder, tmp_path / "older"
         shutil.copytree(place, older)
         await _worked(net, _sent_something)
@@ -304,7 +304,9 @@ def test_the_others_go_on_without_a_site_that_lost_its_journal(
         "unseen",
         lambda _, seats, **__: tuple(seat for seat in seats if seat in absence.gone),
     )
-    began = net.when(lambda one: _sent_something(one) and getattr(one, "seat", "") == "valley")
+    began = net.when(
+        lambda event: _sent_something(event) and getattr(event, "seat", "") == "valley"
+    )
     others = [peer for peer in net.documents if peer != "valley"]
 
     async def story() -> None:

@@ -19,8 +19,10 @@ def letter(sender: str, recipient: str, number: int, body: bytes = b"body") -> L
 def ledger(folder: Path, seat: str, *entries: tuple[LineKind, Letter]) -> list[LedgerLine]:
     path = folder / f"{seat}-{len(list(folder.iterdir()))}"
     with SiteLedger(path, Identity.draw(seat, SeededEntropy(1))) as opened:
-        for what, one in entries:
-            opened.append(Entry.of_letter(what, one, study="s", stage="agreement", kind="consent"))
+        for what, entry in entries:
+            opened.append(
+                Entry.of_letter(what, entry, study="s", stage="agreement", kind="consent")
+            )
         return list(opened.entries())
 
 

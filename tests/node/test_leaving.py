@@ -183,7 +183,9 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
 ) -> None:
     net = four(tmp_path)
     began = net.when(
-        lambda one: isinstance(one, StageBegan) and one.seat == "valley" and one.stage == stage
+        lambda event: (
+            isinstance(event, StageBegan) and event.seat == "valley" and event.stage == stage
+        )
     )
 
     async def story() -> dict[str, Any]:
@@ -220,7 +222,7 @@ def test_who_withdraws_after_the_training_is_told_that_its_part_stays_in_the_sum
 ) -> None:
     net = trained
     asks = net.when(
-        lambda one: isinstance(one, SeatWaiting) and one.what == "an answer to our query"
+        lambda event: isinstance(event, SeatWaiting) and event.what == "an answer to our query"
     )
     mine = net.documents["valley"][:2]
 
@@ -279,7 +281,7 @@ def test_nothing_leaves_once_a_site_withdrew_even_before_its_process_looked(
 
 def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
     net = network(tmp_path, features="16")
-    began = net.when(lambda one: isinstance(one, StageEnded) and one.stage == "agreement")
+    began = net.when(lambda event: isinstance(event, StageEnded) and event.stage == "agreement")
 
     async def cancelled() -> None:
         async with net.serving():

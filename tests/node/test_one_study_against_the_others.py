@@ -70,7 +70,7 @@ def test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server(tmp_path
     other = beside(net)
 
     async def story() -> None:
-        seated = net.when(lambda one: isinstance(one, RosterKnown))
+        seated = net.when(lambda event: isinstance(event, RosterKnown))
         async with net.serving():
             joining = [asyncio.create_task(net.join(site)) for site in SITES]
             await seated.wait()

@@ -350,7 +350,9 @@ def test_a_process_that_is_still_ending_is_waited_for_by_name(trained: Network) 
         keys = work.keys("valley")
         async with trained.serving(), trained.staying("north", "harbour"):
             async with work.agent(keys):
-                told = trained.when(lambda one: isinstance(one, SeatWaiting) and one.what == waits)
+                told = trained.when(
+                    lambda event: isinstance(event, SeatWaiting) and event.what == waits
+                )
                 asking = asyncio.create_task(trained.classify("valley", mine))
                 await told.wait()
                 with pytest.raises(LedgerError, match="another process writes it; waited 0 s"):
@@ -372,7 +374,9 @@ def test_a_site_that_asks_for_long_does_not_end_its_own_dealer(trained: Network)
             patched.setattr("sottovoce.node.site.joining.ENDING_SECONDS", 0.0)
             async with trained.serving(), trained.staying("north"):
                 async with work.agent(work.keys("harbour")):
-                    told = trained.when(lambda one: isinstance(one, SeatWaiting) and not one.until)
+                    told = trained.when(
+                        lambda event: isinstance(event, SeatWaiting) and not event.until
+                    )
                     dealing = asyncio.create_task(trained.join("harbour", stay=True))
                     await told.wait()
                     mine = trained.documents["valley"][:3]

@@ -53,7 +53,7 @@ def outcome(root: Path) -> list[StoppedError]:
         (BoundError(TOKEN), "the coordinator ended with an error (bound)"),
         (AbsenceError(TOKEN, party="valley"), "expected at least 3, found 2; missing valley"),
     ],
-    ids=lambda one: type(one).__name__ if isinstance(one, SottovoceError) else "",
+    ids=lambda case: type(case).__name__ if isinstance(case, SottovoceError) else "",
 )
 def test_an_error_s_own_words_stay_where_it_was_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: SottovoceError, says: str

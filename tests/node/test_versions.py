@@ -66,7 +66,7 @@ def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
 
     async def story() -> None:
         async with Mailbox(path) as mailbox:
-            bodies = [one.body for _, one in await mailbox.letters("bob")]
+            bodies = [arrived.body for _, arrived in await mailbox.letters("bob")]
             assert bodies == [b"body", b"taken"]
             assert mailbox.held("alice") == HeldLetters()
             await mailbox.post(Letter(SESSION, "alice", "bob", 2, b"next"))

@@ -199,9 +199,9 @@ class ServingSite(Site):
             state = self.state
             mine = {*state.asking.conversations, *state.evaluating.conversations}
         return {
-            which: one
-            for which, one in self.running.items()
-            if one.seat.waiting and which not in mine
+            which: conversation
+            for which, conversation in self.running.items()
+            if conversation.seat.waiting and which not in mine
         }
 
     def _due_of(self, running: Running) -> float:
@@ -269,7 +269,7 @@ class ServingSite(Site):
             self.happened.append(ConversationOverdue(which, party, "waited long"))
 
     def take(self, letter: Letter, position: int) -> None:
-        running = {one.session: which for which, one in self.running.items()}
+        running = {conversation.session: which for which, conversation in self.running.items()}
         if letter.session in running:
             which = running[letter.session]
             with self.journal.handling(position):

@@ -245,7 +245,7 @@ class World:
 
     def _boot(self, site: Site) -> None:
         self.say(f"{site.name} starts again")
-        self._guarded(site, lambda one: one.boot())
+        self._guarded(site, lambda machine: machine.boot())
 
     # Time passes.
 
@@ -272,10 +272,10 @@ class World:
         here = [site for site in self.everybody() if site.alive and site.due is not None]
         if not here:
             return False
-        site = min(here, key=lambda one: one.due or 0.0)
+        site = min(here, key=lambda machine: machine.due or 0.0)
         self._go_on_to(max(self.now, site.due or 0.0))
         self.say(f"{site.name} waited until {self.now:.0f}")
-        self._guarded(site, lambda one: one.pass_time())
+        self._guarded(site, lambda machine: machine.pass_time())
         return True
 
     def _go_on_to(self, when: float) -> None:
@@ -284,7 +284,7 @@ class World:
         coordinator = self.sites[COORDINATOR]
         for site in self.sites.values():
             if site.alive and coordinator.alive and site.name not in self.cut:
-                self._guarded(coordinator, lambda one, name=site.name: one.seen(name))
+                self._guarded(coordinator, lambda machine, name=site.name: machine.seen(name))
             else:
                 self.unseen.add(site.name)
 
@@ -327,7 +327,7 @@ class World:
             self.unseen.update(site.awaited or self.sites)
             self._go_on_to(max(self.now, site.due or 0.0))
             self.say(f"{site.name} waited until {self.now:.0f}, in haste")
-            self._guarded(site, lambda one: one.pass_time())
+            self._guarded(site, lambda machine: machine.pass_time())
 
     def _withdrawals(self) -> None:
         peers = [self.sites[name] for name in self.parts.study.roster.peers]
@@ -336,6 +336,6 @@ class World:
             site = self.random.choice(willing)
             self.say(f"{site.name} withdraws")
             posted = self.mailbox.has
-            self._guarded(site, lambda one: one.withdraw(posted))
+            self._guarded(site, lambda machine: machine.withdraw(posted))
             if site.alive or site.withdrawn:
                 self.withdrawn[site.name] = self.mailbox.posts[site.name]

@@ -222,7 +222,9 @@ def test_an_evaluator_refuses_a_query_that_the_study_does_not_allow(toy_key: Sec
             kept = {name: getattr(told, name) for name in told.__struct_fields__}
             return ScoreRequest(**{**kept, **change})
 
-        outcome.meddler = rewriting(lambda one: is_kind(one, ScoreRequest), ScoreRequest, edit)
+        outcome.meddler = rewriting(
+            lambda packet: is_kind(packet, ScoreRequest), ScoreRequest, edit
+        )
         with pytest.raises(ViolationError, match=expected) as error:
             outcome.classify("north", documents)
         assert error.value.party == "coordinator"

@@ -64,7 +64,7 @@ def test_an_upload_that_is_cut_goes_on_where_it_was(tmp_path):
                 line(wire.port, served.fingerprint) as alice,
             ):
                 await alice.post(letter(0, body))
-            assert [one for _, one in await bob.fetch()] == [letter(0, body)]
+            assert [arrived for _, arrived in await bob.fetch()] == [letter(0, body)]
             # Four parts and a bit, and at most one part of it again after each cut.
             assert cutter.cuts == 3
             assert wire.carried < len(body) + 3 * PART + 300_000
@@ -85,7 +85,7 @@ def test_a_download_that_is_cut_goes_on_where_it_was(tmp_path):
                 wire_to(served.server.port, meddle=cutter) as wire,
                 line(wire.port, served.fingerprint, "bob") as bob,
             ):
-                assert [one for _, one in await bob.fetch()] == [letter(0, body)]
+                assert [arrived for _, arrived in await bob.fetch()] == [letter(0, body)]
             assert cutter.cuts == 3
             assert wire.carried < len(body) + 3 * PART + 300_000
 
@@ -112,7 +112,7 @@ def test_a_spoiled_byte_on_the_wire_is_noticed_and_mended(tmp_path):
                 sent = [letter(number, os.urandom(1000)) for number in range(6)]
                 for posted in sent:
                     await alice.post(posted)
-            assert [one for _, one in await bob.fetch()] == sent
+            assert [arrived for _, arrived in await bob.fetch()] == sent
             assert wire.connections >= 2
 
     asyncio.run(story())
@@ -143,7 +143,7 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(tmp_path):
                 waiting.cancel()
                 while len(got) < 31:
                     result = await bob.fetch(after, wait=5)
-                    got += [one for _, one in result]
+                    got += [arrived for _, arrived in result]
                     after = result[-1][0]
         assert got == [*sent, long_one]
 
@@ -173,10 +173,10 @@ def test_a_bad_line_loses_nothing_and_doubles_nothing(tmp_path):
             ):
                 posting = asyncio.create_task(post_all(alice, sent))
                 while len(got) < len(sent):
-                    for position, one in await bob.fetch(after):
+                    for position, arrived in await bob.fetch(after):
                         assert position > after
                         after = position
-                        got.append(one)
+                        got.append(arrived)
                     await bob.acknowledge(after)
                 await posting
             assert got == sent
@@ -220,7 +220,7 @@ def test_a_line_that_is_not_asked_for_its_body_tries_again_and_sends_none(tmp_pa
                     await alice.post(letter())
             over.set()
             assert read_before_tries[:2] == [[], []]
-            assert [one.body for _, one in await bob.fetch()] == [b"body"]
+            assert [arrived.body for _, arrived in await bob.fetch()] == [b"body"]
 
     asyncio.run(story())
 
@@ -330,8 +330,8 @@ def test_many_lines_share_the_port(tmp_path):
             await asyncio.gather(*posts)
             got, after = {}, 0
             while len(got) < len(lines):
-                for position, one in await bob.fetch(after):
-                    got[one.sender], after = one.body, position
+                for position, arrived in await bob.fetch(after):
+                    got[arrived.sender], after = arrived.body, position
             assert got == {peer.seat: body for peer, body in zip(lines, bodies, strict=True)}
 
     asyncio.run(story())

@@ -103,7 +103,7 @@ def test_whatever_is_posted_each_line_is_dense_and_the_first_letter_stays(tmp_pa
                 await posted
                 line[number:] = line[number:] or [body]
         for to in "xy":
-            results = [one for _, one in await mailbox.letters(to)]
+            results = [arrived for _, arrived in await mailbox.letters(to)]
             for sender in "ab":
                 mine = [result for result in results if result.sender == sender]
                 assert [letter.body for letter in mine] == kept.get((sender, to), [])
@@ -123,7 +123,7 @@ def test_who_waits_is_woken_and_who_waits_in_vain_gets_nothing(tmp_path):
         return await asyncio.gather(*waiting)
 
     for found in run(tmp_path / "mail.db", story):
-        assert [one for _, one in found] == [letter(0)]
+        assert [arrived for _, arrived in found] == [letter(0)]
 
 
 def test_a_sender_that_hangs_up_does_not_keep_the_recipient_waiting(tmp_path):
@@ -191,7 +191,7 @@ def test_acknowledging_what_never_came_hides_nothing(tmp_path):
         await mailbox.post(letter(1))
         return await mailbox.letters("bob")
 
-    assert [one for _, one in run(tmp_path / "mail.db", story)] == [letter(1)]
+    assert [arrived for _, arrived in run(tmp_path / "mail.db", story)] == [letter(1)]
 
 
 def test_one_seat_can_neither_read_nor_acknowledge_for_another(tmp_path):
@@ -211,7 +211,7 @@ def test_a_session_that_is_forgotten_leaves_nothing(tmp_path):
         await mailbox.post(letter(0, session=b"other"))
         await mailbox.open_upload(sealed(os.urandom(10), 1))
         await mailbox.forget(SESSION)
-        assert [one.session for _, one in await mailbox.letters("bob")] == [b"other"]
+        assert [arrived.session for _, arrived in await mailbox.letters("bob")] == [b"other"]
         rows = [
             mailbox._reading.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 - constants
             for table in ("letters", "uploads", "pieces")
@@ -246,7 +246,7 @@ def test_a_compacted_file_holds_nothing_of_what_was_taken_and_keeps_the_rest(tmp
         await asyncio.gather(*posts[:10], mailbox.compact(), *posts[10:])
         assert not holds(taken)
         assert not holds(long_one)
-        assert [one for _, one in await mailbox.letters("bob")] == [letter(2, kept)]
+        assert [arrived for _, arrived in await mailbox.letters("bob")] == [letter(2, kept)]
         await mailbox.post(letter(3))
 
     run(tmp_path / "mail.db", story)
@@ -258,7 +258,7 @@ def test_a_session_that_is_over_for_one_recipient_goes_on_for_others(tmp_path):
         await mailbox.post(letter(0, os.urandom(PART + 1), session=b"other"))
         await mailbox.post(letter(0, to="carol"))
         await mailbox.take("bob", SESSION)
-        assert [one.session for _, one in await mailbox.letters("bob")] == [b"other"]
+        assert [arrived.session for _, arrived in await mailbox.letters("bob")] == [b"other"]
         assert len(await mailbox.letters("carol")) == 1
         assert await mailbox.post(letter(0)) == 1
 
@@ -298,9 +298,9 @@ def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path
         return result
 
     result = run(path, everything)
-    assert [one.number for _, one in result] == list(range(len(result)))
+    assert [arrived.number for _, arrived in result] == list(range(len(result)))
     assert len(result) >= len(told)
-    assert all(one.body == b"%d" % one.number * 300 for _, one in result)
+    assert all(arrived.body == b"%d" % arrived.number * 300 for _, arrived in result)
     assert run(path, lambda mailbox: mailbox.post(letter(len(result))))
 
 

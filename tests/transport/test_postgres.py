@@ -181,10 +181,10 @@ def test_letters_at_several_processes_keep_one_order(postgres):
             async def read_all():
                 read, after = [], 0
                 while len(read) < 60:
-                    for position, one in await boxes[0].letters("bob", after=after, wait=60):
+                    for position, arrived in await boxes[0].letters("bob", after=after, wait=60):
                         assert position > after
                         after = position
-                        read.append((one.sender, one.number))
+                        read.append((arrived.sender, arrived.number))
                 return read
 
             reading = asyncio.create_task(read_all())
@@ -210,7 +210,7 @@ def test_a_database_that_goes_away_is_named_and_comes_back(postgres):
             finally:
                 await asyncio.to_thread(postgres.start)
             await mailbox.post(letter(1))
-            return [one.number for _, one in await mailbox.letters("bob")]
+            return [arrived.number for _, arrived in await mailbox.letters("bob")]
 
     assert asyncio.run(story()) == [0, 1]
 
@@ -315,9 +315,9 @@ def test_nothing_is_lost_when_one_of_two_servers_is_killed(postgres, tmp_path):
             async def read_all():
                 read, after = [], 0
                 while len(read) < total:
-                    for position, one in await bob.fetch(after):
+                    for position, arrived in await bob.fetch(after):
                         after = position
-                        read.append(one.body)
+                        read.append(arrived.body)
                 return read
 
             _, read = await asyncio.gather(post_all(), read_all())

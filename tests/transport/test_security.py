@@ -62,7 +62,7 @@ def test_a_seat_cannot_fetch_under_another_seats_name(tmp_path):
 def test_a_seat_cannot_acknowledge_anothers_letters(tmp_path):
     async def story(served, alice, bob):
         await alice.acknowledge(10)
-        return [one for _, one in await bob.fetch()]
+        return [arrived for _, arrived in await bob.fetch()]
 
     assert in_office(tmp_path, story) == [letter()]
 
@@ -160,7 +160,7 @@ def test_a_conflicting_letter_under_a_number_is_refused_over_every_road(tmp_path
             await alice.post(letter(0, b"other"))
         with pytest.raises(SottovoceError, match="already stored with other bytes"):
             await alice.post(letter(0, long_one))
-        return [one for _, one in await bob.fetch()]
+        return [arrived for _, arrived in await bob.fetch()]
 
     assert in_office(tmp_path, story) == [letter()]
 
@@ -257,7 +257,7 @@ def test_a_letter_that_is_stored_already_is_not_asked_for_again(tmp_path):
             signer = Signer(STUDY, identity_of("alice"), office.fingerprint, SeededEntropy(seed))
             headers = {**signer.headers(asked), PROTOCOL: OFFER, **WAITS}
             answers.append(await ask(office, asked, headers, body=b"whole"))
-        bodies = [one.body for _, one in await bob.fetch()]
+        bodies = [arrived.body for _, arrived in await bob.fetch()]
         return answers[0] == answers[1], answers[0][0], bodies
 
     assert in_office(tmp_path, story) == (True, 200, [b"body", b"whole"])

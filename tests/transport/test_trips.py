@@ -38,7 +38,7 @@ def test_letters_keep_their_order_and_come_again_until_they_are_acknowledged(tmp
             sent = [letter(number, os.urandom(10)) for number in range(20)]
             await asyncio.gather(*(alice.post(letter) for letter in sent))
             first = await bob.fetch()
-            assert [one for _, one in first] == sent
+            assert [arrived for _, arrived in first] == sent
             assert await bob.fetch() == first
             await bob.acknowledge(first[9][0])
             await bob.acknowledge(first[9][0])
@@ -68,7 +68,7 @@ def test_another_letter_under_a_number_is_refused_and_the_first_stays(tmp_path):
             await alice.post(letter(0, b"first"))
             with pytest.raises(CopyError, match="already stored with other bytes"):
                 await alice.post(letter(0, b"other"))
-            assert [one.body for _, one in await bob.fetch()] == [b"first"]
+            assert [arrived.body for _, arrived in await bob.fetch()] == [b"first"]
 
     asyncio.run(story())
 
@@ -136,7 +136,7 @@ def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
                 while found := await fetch(after=got[-1][0] if got else 0, wait=0):
                     got += found
                     counts.append(len(found))
-                assert [one for _, one in got] == sent
+                assert [arrived for _, arrived in got] == sent
                 assert counts == [2, 2, 1]
 
     asyncio.run(story())

@@ -52,7 +52,7 @@ def test_residues_are_those_of_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", VECTORS["sharings"], ids=lambda one: f"{one['members']}-{one['degree']}"
+    "vector", VECTORS["sharings"], ids=lambda vector: f"{vector['members']}-{vector['degree']}"
 )
 def test_shares_give_their_secret_and_a_wrong_one_is_seen(vector: dict[str, Any]) -> None:
     quorum, degree = quorum_of(vector["members"], 1), vector["degree"]
@@ -72,7 +72,9 @@ def test_shares_give_their_secret_and_a_wrong_one_is_seen(vector: dict[str, Any]
     assert caught.value.party == ("site2" if vector["wrong_is_named"] else "")
 
 
-@pytest.mark.parametrize("vector", VECTORS["truncations"], ids=lambda one: str(one["dealers"]))
+@pytest.mark.parametrize(
+    "vector", VECTORS["truncations"], ids=lambda vector: str(vector["dealers"])
+)
 def test_every_quotient_in_a_small_range(vector: dict[str, Any]) -> None:
     base, dealers = Base(1), vector["dealers"]
     settings = {name: vector[name] for name in ("bits", "shift", "hiding")}

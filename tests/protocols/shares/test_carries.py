@@ -178,7 +178,7 @@ def test_a_key_holder_that_sends_no_digits_reads_a_bit_of_every_share() -> None:
         plain = Plain(np.array(lie), plan.digits)
         return ShareDigits(encrypt(KEY, plain, entropy=entropy))
 
-    meddler = rewriting(lambda one: is_kind(one, ShareDigits), ShareDigits, edit, CODEC)
+    meddler = rewriting(lambda packet: is_kind(packet, ShareDigits), ShareDigits, edit, CODEC)
     second = ring.draw(entropy, most)
     outcome = compare(np.zeros(most, np.uint64), second[:, np.newaxis], ring, meddler=meddler)
     read = [any(test % prime == 0 for test in opened(outcome, plan)) for prime in plan.primes]
@@ -217,7 +217,7 @@ def lying(tests: int) -> Any:
         sealed = encrypt(KEY, plain, entropy=SeededEntropy())
         return DigitTests(sealed.for_key_holder(entropy=SeededEntropy()))
 
-    return rewriting(lambda one: is_kind(one, DigitTests), DigitTests, edit, CODEC)
+    return rewriting(lambda packet: is_kind(packet, DigitTests), DigitTests, edit, CODEC)
 
 
 @pytest.mark.parametrize("tests", [1, 10, 500])
@@ -233,7 +233,7 @@ def test_a_key_holder_that_sends_other_digits_is_named() -> None:
         plain = Plain(np.zeros(3, np.int64), Scale(0, 1))
         return ShareDigits(encrypt(KEY, plain, entropy=SeededEntropy()))
 
-    meddler = rewriting(lambda one: is_kind(one, ShareDigits), ShareDigits, edit, CODEC)
+    meddler = rewriting(lambda packet: is_kind(packet, ShareDigits), ShareDigits, edit, CODEC)
     ring = Ring(36)
     with pytest.raises(ViolationError, match="ciphertext: expected layout") as error:
         compare(*shared([1, 2], ring), ring, meddler=meddler)
@@ -253,14 +253,14 @@ def test_tests_that_overflow_their_slots_are_read_without_a_word_about_it() -> N
         tests = Unsent(KEY.public, tuple(residues), layout, plan.scale)
         return DigitTests(tests.for_key_holder(entropy=SeededEntropy()))
 
-    meddler = rewriting(lambda one: is_kind(one, DigitTests), DigitTests, edit, CODEC)
+    meddler = rewriting(lambda packet: is_kind(packet, DigitTests), DigitTests, edit, CODEC)
     bits = compare(*shared([1, 2], ring), ring, meddler=meddler).results["coordinator"]
     assert set(bits.ravel().tolist()) <= {0, 1}
 
 
 def test_a_second_set_of_tests_is_answered_by_nobody() -> None:
     ring = Ring(36)
-    meddler = repeating(lambda one: is_kind(one, DigitTests))
+    meddler = repeating(lambda packet: is_kind(packet, DigitTests))
     outcome = compare(*shared([1, -2], ring), ring, meddler=meddler)
     assert (negative(outcome)[:, 0] == [0, 1]).all()
     assert meddler.done == 1

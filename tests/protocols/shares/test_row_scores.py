@@ -114,14 +114,14 @@ def test_a_holder_and_the_dealer_together_read_the_rows() -> None:
 def test_other_words_than_agreed_are_refused_by_name(kind: type) -> None:
     plan, model = RowPlan(3, 10, 1, Ring(32)), np.ones((10, 1), np.int64)
     for wrong in (wire.ShortWords((1,), bytes(4)), wire.Words((3, 10), bytes(240))):
-        meddler = rewriting(lambda one: is_kind(one, kind), kind, lambda _, w=wrong: kind(w))
+        meddler = rewriting(lambda packet: is_kind(packet, kind), kind, lambda _, w=wrong: kind(w))
         with pytest.raises(ViolationError, match=f"{kind.__name__}: expected ShortWords of shape"):
             scored(plan, model, rows_of(3, 10), meddler=meddler)
 
 
 def test_seeds_that_are_too_short_are_refused_by_name() -> None:
     meddler = rewriting(
-        lambda one: is_kind(one, RowSeeds), RowSeeds, lambda _: RowSeeds(bytes(31), bytes(32))
+        lambda packet: is_kind(packet, RowSeeds), RowSeeds, lambda _: RowSeeds(bytes(31), bytes(32))
     )
     plan = RowPlan(3, 10, 1, Ring(32))
     with pytest.raises(ViolationError, match="dealer: expected seeds of 32 bytes"):

@@ -172,7 +172,7 @@ def other(kind: type[Any], *names: str) -> Meddler:
         to_key_holder = kind in {MaskedChoices, MaskedCounts}
         return kind(*(asked if to_key_holder else sealed for _ in names))
 
-    return rewriting(lambda one: is_kind(one, kind), kind, edit, CODEC)
+    return rewriting(lambda packet: is_kind(packet, kind), kind, edit, CODEC)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_labels_that_cannot_be_are_refused(words: list[int]) -> None:
     def edit(message: Any) -> Any:
         return LabelShare(wire.Words.of(np.array(words, np.uint64)))
 
-    meddler = rewriting(lambda one: is_kind(one, LabelShare), LabelShare, edit, CODEC)
+    meddler = rewriting(lambda packet: is_kind(packet, LabelShare), LabelShare, edit, CODEC)
     with pytest.raises(ViolationError, match="expected 3 labels below 3") as error:
         ask(np.zeros((3, 3), np.int64), bound=9, meddler=meddler)
     assert error.value.party == "coordinator"
