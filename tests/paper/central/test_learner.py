@@ -321,7 +321,7 @@ def test_a_peer_that_changes_its_contribution_is_named() -> None:
         return packet, *other.change(packet)
 
     changing = Change(contribution, twice)
-    with pytest.raises(ViolationError, match=r"bob: eve expected message .* found it changed"):
+    with pytest.raises(ViolationError, match=r"bob: eve expected message .* and it is changed"):
         learn(numeric_parts(3), terms_for(), meddler=changing)
 
 
