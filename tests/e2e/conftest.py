@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.processes.machines import Forks, Scene, Village, forking, village
+from harness.processes.machines import Forks, Village, forking, village
+from harness.processes.scenes import Scene
 
 TESTS = Path(__file__).parent.parent
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness.examples.arrangements import BY_NAME
-from harness.processes.machines import COORDINATOR, Village
+from harness.processes.machines import Village
+from harness.processes.scenes import COORDINATOR
 from sottovoce.protocols.blind_sum.rounds import TwoPeersWarning
 
 # One arrangement has two peers only.

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.processes.machines import ReadBody, Village
+from harness.processes.forked import ReadBody
+from harness.processes.machines import Village
 from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]
