@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from harness.entropy import SeededEntropy
+from harness.examples import query_courses
 from harness.examples.courses import Told
+from harness.examples.query_courses import PEERS, seat_of
+from sottovoce.course.inputs import Started
+from sottovoce.course.queries import coordinator as coordinator_service
+from sottovoce.course.queries.actions import ForgetOthers
+from sottovoce.course.queries.coordinator import CoordinatorService
+from sottovoce.course.queries.records import EvaluationBook
+from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.terms import Terms, WaitingLimits, planned
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.roster import Participant, Role, Roster, member_of
@@ -51,3 +59,32 @@ def told_quorum(terms: Terms) -> Told:
 def told(study: Study, terms: Terms) -> Told:
     """A coordinator to which a test tells what happens."""
     return Told(study, terms)
+
+
+@pytest.fixture
+def coordinator(study: Study) -> query_courses.Told:
+    """A coordinator of a trained study, just started."""
+    state = CoordinatorService.of(
+        "s-1",
+        study,
+        PEERS,
+        records={},
+        book=EvaluationBook(),
+        gather=10.0,
+        presence=SeatsSeen(6.0),
+    )
+    told = query_courses.Told(coordinator_service, state)
+    assert told(Started()) == (ForgetOthers(()),)
+    return told
+
+
+@pytest.fixture
+def north(study: Study) -> query_courses.Told:
+    """A peer of a trained study."""
+    return seat_of(study, "north")
+
+
+@pytest.fixture
+def evaluator(study: Study) -> query_courses.Told:
+    """A helper of a trained study."""
+    return seat_of(study, "evaluator")
