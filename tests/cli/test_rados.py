@@ -66,7 +66,7 @@ def write(folder: Path, site: str, keys: str) -> Path:
     said = call(
         *("rados", "write", folder / "study.toml", out, "--data", data, "--key", key), *words
     )
-    assert "never for who has that key" in said
+    assert "never for the holder of that key" in said
     return out
 
 

@@ -487,5 +487,5 @@ def test_two_peers_need_somebody_who_evaluates() -> None:
 
 def test_a_member_needs_a_name_that_leaves_room() -> None:
     long = ALONE.replace("north =", f"{'n' * 30} =")
-    with pytest.raises(InputError, match="a name of at most 25 characters for who is also"):
+    with pytest.raises(InputError, match="a name of at most 25 characters for a seat that is also"):
         parse_study(long)

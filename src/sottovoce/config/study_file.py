@@ -363,7 +363,7 @@ def _beside(settings: SettingsText, seat: str, organisation: str, role: Role) ->
     if not is_path_name(seat):
         peer = peer_of(seat)
         longest = 32 - len(seat) + len(peer)
-        expected = f"a name of at most {longest} characters for who is also {role}"
+        expected = f"a name of at most {longest} characters for a seat that is also {role}"
         raise settings.fault(("peers", peer), expected, shown(peer))
     return PlannedSeat(seat, organisation, role)
 

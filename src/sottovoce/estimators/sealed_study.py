@@ -282,7 +282,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         if self._outcome.study.plan.release.opens is Opens.LABELS:
             raise MisuseError(
                 "decision_function: this study gives labels only, scores are sealed",
-                hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
+                hints=(
+                    f'{type(self).__name__}(release="margin") gives scores to the peer that asks',
+                ),
             )
         scores = self._outcome.classify(asker, documents).scores
         assert scores is not None
@@ -299,7 +301,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             raise MisuseError(
                 "predict_proba: expected classes that exclude each other, or scores, found sealed "
                 f"scores of {len(plan.labels.names)} classes that overlap",
-                hints=(f'{type(self).__name__}(release="margin") gives scores to who asks',),
+                hints=(
+                    f'{type(self).__name__}(release="margin") gives scores to the peer that asks',
+                ),
             )
         if plan.labels.width > 1 or not evaluation.calibration:
             predicted = self._outcome.classify(asker, documents).classes if documents else []

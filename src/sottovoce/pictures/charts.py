@@ -1,7 +1,7 @@
 """Small pictures as SVG: bars, ROC curves, confusion tables, flows. No scripts, no fonts, no links.
 
 Colours are classes of the page's style, so that pictures follow dark and light, and print. Each
-picture has a title and a description in words for who does not see it.
+picture has a title and a description in words for people who do not see it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -221,7 +221,7 @@ def flows(title: str, rows: Sequence[Flow]) -> Html:
 
 
 def picture(title: str, said: str, size: tuple[int, int], *drawn: object) -> Html:
-    """A figure with its title and, for who does not see it, its content in words."""
+    """A figure with its title and its content in words for people who do not see it."""
     width, height = size
     svg = tag(
         "svg",

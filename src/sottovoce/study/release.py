@@ -69,7 +69,7 @@ Release.MARGIN = Release(
     "give the model.",
     first_page="Nobody is handed the model. A peer gets scores of its own documents, at most "
     "{budget}; as many scores as the model has words give it away.",
-    caveat="The weights are sealed; scores are given to who asks.",
+    caveat="The weights are sealed; scores are given to the peer that asks.",
     risk=_ASKING_TELLS,
 )
 Release.PEERS = Release(

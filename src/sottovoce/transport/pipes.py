@@ -19,7 +19,7 @@ _WIRE = Codec(limit=LONGEST_FRAME)
 
 @dataclass(frozen=True)
 class Pipe:
-    """Both ends of one pipe, and the name of who is at the other."""
+    """Both ends of one pipe, and the name of the party at the other end."""
 
     partner: str
     reader: IO[bytes] = field(repr=False)

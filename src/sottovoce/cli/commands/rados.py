@@ -75,13 +75,15 @@ def write(
     facts = {"out": str(out), "rados": described.plan.rados, "rows": len(documents)}
     _tell(
         f"{out}: {described.plan.rados} rados of {len(documents)} rows, encrypted under "
-        f"{public.fingerprint}; never for who has that key",
+        f"{public.fingerprint}; never for the holder of that key",
         {**facts, "fingerprint": public.fingerprint},
         as_json=as_json,
     )
 
 
-@app.command(short_help="Learn from files of encrypted rados, with answers from who has the key.")
+@app.command(
+    short_help="Learn from files of encrypted rados, with answers from the holder of the key."
+)
 def learn(
     study: StudyFile,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of `rados write`.")],

@@ -133,7 +133,7 @@ def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:
 
 
 def enough(kind: type[M], quorum: Quorum) -> Party[Mapping[str, M]]:
-    """At who is sent shares by the members: what those send who are there, if they are enough."""
+    """At the receiver of the shares: those of the members that are there, if they are enough."""
     messages = yield from gather(kind, quorum.members)
     quorum.among(messages)
     return messages

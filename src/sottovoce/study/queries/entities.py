@@ -143,7 +143,7 @@ def _ask_entities(
 def answer_entities(
     party: PartyContext, held: HeldEntities, *, asker: str, answering: tuple[str, ...]
 ) -> Party[None]:
-    """At who answers: the scores of its own features of the entities, masked."""
+    """At the answering peer: the scores of its own features of the entities, masked."""
     model, table = held.model, held.table
     question_sent = yield from receive(asker, EntityQuestion)
     asked = (table.documents[name] for name in question_sent.entities if name in table.documents)

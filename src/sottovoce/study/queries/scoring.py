@@ -205,7 +205,7 @@ class ScorePlan:
             raise InputError(
                 f"scores: {self.classes} classes of {self._slot_bits} bits do not fit into one "
                 "ciphertext",
-                hints=("labels_on='shares' has no such limit, and needs a dealer for who asks",),
+                hints=("labels_on='shares' has no such limit, and needs a dealer for the asker",),
             )
         return Slots(self._slot_bits, documents * self.classes)
 

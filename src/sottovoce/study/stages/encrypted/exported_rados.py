@@ -125,7 +125,7 @@ def added_rados(
         if exported.plan != plan_digest(study):
             raise MismatchError(
                 f"{name}: expected rados of this study.toml, found those of another plan",
-                hints=("all sites, and who learns, need the same study.toml",),
+                hints=("all sites, and the party that learns, need the same study.toml",),
             )
         if exported.rows != rows:
             raise MismatchError(
@@ -143,7 +143,7 @@ def added_rados(
 def learn_exported(
     numbers: DescentNumbers, sums: Sequence[Unsent], *, entropy: Entropy
 ) -> Party[None]:
-    """At the third party: the descent, and ⟨⟨θ⟩⟩ to who has the key."""
+    """At the third party: the descent, and ⟨⟨θ⟩⟩ to the holder of the key."""
     thetas = yield from closing(descend_classes(sums, numbers, entropy=entropy))
     sent = tuple(theta.for_key_holder(entropy=entropy) for theta in thetas)
     yield Send(KEY_HOLDER, OwnersModel(sent))

@@ -215,7 +215,7 @@ def _shown(study: Study, totals: Totals) -> Totals:
 def opened_thetas(
     numbers: LearnerNumbers, received: OwnersModel, *, key: SecretKey, sender: str
 ) -> NDArray[np.float64]:
-    """At who has the key: θ in the clear, of every class for every penalty."""
+    """At the holder of the key: θ in the clear, of every class for every penalty."""
     scores = numbers.scores
     penalties = len(numbers.study.plan.alphas)
     if len(received.thetas) != scores.classes * penalties:

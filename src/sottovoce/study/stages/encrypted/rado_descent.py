@@ -68,7 +68,7 @@ def descent_stages(
 def built_rados(
     parts: Sequence[SealedRows], numbers: DescentNumbers, *, entropy: Entropy
 ) -> list[Unsent]:
-    """At who builds from ciphertexts: both forms of every class, from signatures that it forgets.
+    """At the intermediary: both forms of every class, from signatures that it forgets.
 
     A rado is the product of a few ciphertexts, so nobody is asked.
     """

@@ -61,7 +61,7 @@ class SealedRows(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="who builds moments for the peer (its intermediary), and cannot decrypt them",
         reveals="how many documents the peer has, filled up with rows of zeros",
-        assuming="Paillier hides, and who builds does not pool with the coordinator's key",
+        assuming="Paillier hides, and the intermediary does not pool with the coordinator's key",
     )
     rows: Ciphertext
     edges: tuple[Ciphertext, ...]
@@ -139,7 +139,7 @@ def upload_rows(
 
 
 def take_rows(sender: str, plan: TablePlan, *, slots: Slots) -> Party[list[SealedRows]]:
-    """At who builds: all parts, if they are as agreed."""
+    """At the intermediary: all parts, if they are as agreed."""
     parts = []
     for part in plan.parts(plan.rows):
         sealed = yield from receive(sender, SealedRows)
@@ -167,7 +167,7 @@ def sealed_second(
     masking: Masking,
     entropy: Entropy,
 ) -> Party[Unsent]:
-    """At who builds: ⟨⟨A⟩⟩ by rows, with the key holder's help."""
+    """At the intermediary: ⟨⟨A⟩⟩ by rows, with the key holder's help."""
     blocks = []
     for block in _multiplied(parts, plan, entropy=entropy):
         product = yield from matrix_product(
