@@ -27,10 +27,11 @@ with what counting arithmetic and the wire count in real runs.
 
 The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;
 the key holder encrypts every ciphertext of its answer. What goes to the key holder is
-re-randomised by r^N of a uniform r, which nothing that the key's maker chose limits: a power with
-an exponent as long as N, where the key's own base has a table of short ones
-(`python -m benchmarks randomisers`, CPU time of one ciphertext: 44 ms beside 1.6 at 3072 bits,
-11 ms beside 0.5 at 2048, on a busy machine of two cores). So per
+re-randomised by a uniform N-th power, which nothing that the key's maker chose limits. The first
+few hundred of a training are r^N of a uniform r, with an exponent as long as N; the others are
+products of random powers of these, within 2^−65 of uniform and a tenth of the work
+(`src/sottovoce/paillier/uniform_powers.py` says why). The key's own base has a table of short powers
+(`python -m benchmarks randomisers`, CPU time of one ciphertext: RANDOMISERS). So per
 trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
 ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
 *shifted* into its slot by as many squarings as a slot has bits. A ciphertext

@@ -89,6 +89,10 @@ class Modulus(ABC):
     ) -> "FixedBases":
         """The same bases combined about `uses` times, each exponent below 2**exponent_bits."""
 
+    def mixed_powers(self, bases: Sequence[Residue], *, exponent_bits: int) -> "FixedBases":
+        """The same for random exponents, about twice as often as there are bases."""
+        return self.fixed_bases(bases, exponent_bits=exponent_bits, uses=2 * len(bases))
+
     @abstractmethod
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         """For every row of (signed) exponents, the product of all bases to their exponents."""

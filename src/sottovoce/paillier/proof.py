@@ -18,10 +18,10 @@ from math import prod
 from sottovoce.errors import MalformedError
 from sottovoce.paillier.keys import PublicKey
 from sottovoce.paillier.secret import SecretKey
+from sottovoce.paillier.uniform_powers import FACTOR_BITS
 
+# No prime factor of N is below 2^13: ten roots then give 130 bits.
 ROOTS = 10
-FACTOR_BITS = 13
-"""No prime factor of N is below 2^13: ten roots then give 130 bits."""
 _PURPOSE = b"sottovoce/paillier/key-proof/v1"
 # Bits beyond N that make a reduced hash uniform within 2^-128.
 _SPARE_BYTES = 16

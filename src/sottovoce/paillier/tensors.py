@@ -288,7 +288,8 @@ class Encrypted(NeverPickled):
         """The same values under uniform N-th powers: even the key's maker sees the values alone.
 
         Given gcd(N, φ(N)) = 1, which comes with a key as a proof (proof.py), every number mod N²
-        is (1 + N)^m · r^N for one m and one r, and r is made uniform here.
+        is (1 + N)^m · r^N for one m and one r, and r is made uniform here (within 2^−65:
+        uniform_powers.py).
         """
         randomisers = self.key.uniform_randomisers(len(self.residues), entropy=entropy)
         residues = self.key.square.multiplied(self.residues, randomisers)

@@ -78,13 +78,14 @@ class _CountedPower:
 
 
 class _CountedBases:
-    def __init__(self, inner: FixedBases, count: int, tally: Counter[str]) -> None:
+    def __init__(self, inner: FixedBases, tally: Counter[str], *, kind: str, each: int = 1) -> None:
         self._inner = inner
-        self._count = count
         self._tally = tally
+        self._kind = kind
+        self._each = each
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
-        self._tally["terms"] += self._count * len(rows)
+        self._tally[self._kind] += self._each * len(rows)
         return self._inner(rows)
 
 
@@ -128,7 +129,12 @@ class _CountedModulus(Modulus):
 
     def fixed_bases(self, bases: Sequence[Residue], *, exponent_bits: int, uses: int) -> FixedBases:
         inner = self._inner.fixed_bases(bases, exponent_bits=exponent_bits, uses=uses)
-        return _CountedBases(inner, len(bases), self._tally)
+        return _CountedBases(inner, self._tally, kind="terms", each=len(bases))
+
+    def mixed_powers(self, bases: Sequence[Residue], *, exponent_bits: int) -> FixedBases:
+        # Randomisers, as r^N are.
+        inner = self._inner.mixed_powers(bases, exponent_bits=exponent_bits)
+        return _CountedBases(inner, self._tally, kind="uniform")
 
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         self._tally["terms"] += len(bases) * len(rows)

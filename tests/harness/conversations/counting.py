@@ -59,6 +59,15 @@ class CountingModulus(Modulus):
 
         return combined
 
+    def mixed_powers(self, bases: Sequence[Residue], *, exponent_bits: int) -> FixedBases:
+        own = self._own.mixed_powers(bases, exponent_bits=exponent_bits)
+
+        def drawn(rows: Sequence[Sequence[int]]) -> list[Residue]:
+            self._count("uniform", len(rows))
+            return own(rows)
+
+        return drawn
+
     def combined(self, bases: Sequence[Residue], rows: Sequence[Sequence[int]]) -> list[Residue]:
         self._count("powers", len(bases) * len(rows))
         return self._own.combined(bases, rows)

@@ -1,0 +1,75 @@
+"""Uniform N-th powers for what goes to a key holder: first r^N, then products of those.
+
+An r^N takes an exponent as long as N. After the first k of these, g_1 … g_k, a randomiser is
+∏ g_i^(x_i) with exponents of a few bits each, drawn anew every time: a tenth of the work.
+
+Why that is as good as r^N, whoever made N. The N-th powers are an abelian group G of fewer than N
+elements. For uniform g_i the function x ↦ ∏ g_i^(x_i) is a hash: over two draws x and x', a
+character of order o is trivial on all g_i^(x_i − x'_i) with probability at most o^−k or, for o
+beyond the exponents' range, 2^−bk. N has no prime factor below 2^13 (proof.py), so fewer than
+w = |N|/13 of them, and G has at most o^w characters of order o. With k = w + 130 those of order 2
+count most, 2^w · 2^−k = 2^−130, and with b·k ≥ |N| + 130 all others add less. So (leftover hash
+lemma) the product is within 2^−65 of uniform even for somebody who knows all g_i: they may leave
+as randomisers themselves, and m products are together within m · 2^−65 of m uniform powers.
+"""
+
+from math import ceil
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from sottovoce.entropy import Entropy
+from sottovoce.numbers.modular import FixedBases, Residue
+
+if TYPE_CHECKING:
+    from sottovoce.paillier.keys import PublicKey
+
+FACTOR_BITS = 13
+"""No prime factor of N is below 2^13: the proof that comes with a key checks it."""
+SPARE_BITS = 130
+"""Twice the bits within which a product is uniform."""
+
+
+class UniformPowers:
+    """N-th powers under one key, from one source of entropy."""
+
+    def __init__(self, key: "PublicKey") -> None:
+        """Begin without any."""
+        self.key = key
+        self.count = key.bits // FACTOR_BITS + SPARE_BITS
+        self.exponent_bits = ceil((key.bits + SPARE_BITS) / self.count)
+        self._direct: list[Residue] = []
+        self._products: FixedBases | None = None
+
+    def draw(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """`count` randomisers that were never given before."""
+        direct = self.key.direct_powers(min(count, self.count - len(self._direct)), entropy=entropy)
+        self._direct += direct
+        rows = [self._exponents(entropy) for _ in range(count - len(direct))]
+        return direct + (self._tables()(rows) if rows else [])
+
+    def _exponents(self, entropy: Entropy) -> list[int]:
+        bits, mask = self.exponent_bits, (1 << self.exponent_bits) - 1
+        drawn = entropy.bits(bits * self.count)
+        return [drawn >> bits * place & mask for place in range(self.count)]
+
+    def _tables(self) -> FixedBases:
+        if self._products is None:
+            self._products = self.key.square.mixed_powers(
+                self._direct, exponent_bits=self.exponent_bits
+            )
+        return self._products
+
+
+# By source, because a program that runs again from its seed must draw the same numbers again,
+# whatever else was drawn under the key meanwhile.
+_KEPT: "WeakKeyDictionary[Entropy, dict[bytes, UniformPowers]]" = WeakKeyDictionary()
+
+
+def uniform_powers(key: "PublicKey", entropy: Entropy) -> UniformPowers:
+    """Those of this key and source."""
+    by_key = _KEPT.setdefault(entropy, {})
+    kept = by_key.get(key.identity)
+    # The other twin must not answer for this one.
+    if kept is None or kept.key.arithmetic is not key.arithmetic:
+        kept = by_key[key.identity] = UniformPowers(key)
+    return kept
