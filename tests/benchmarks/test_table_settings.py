@@ -1,4 +1,4 @@
-"""The table's penalties are those that five folds of the training rows choose."""
+"""The table's penalties are those that five folds of the training rows choose; others are told."""
 
 import json
 
@@ -8,14 +8,42 @@ from typer.testing import CliRunner
 
 from benchmarks.commands import app
 from benchmarks.studies import table_settings
-from benchmarks.studies.table_settings import FOLDS, SETTINGS, Fold, TableSetting, chosen
+from benchmarks.studies.table_settings import (
+    FOLDS,
+    SCHEDULES,
+    SETTINGS,
+    Fold,
+    TableSetting,
+    chosen,
+    measure,
+)
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import BoundError
+from sottovoce.study.stages.encrypted import descent_numbers
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.learner)
 def test_the_table_has_what_the_folds_choose(setting: TableSetting) -> None:
     assert chosen(setting)[0] == setting.taken
+
+
+@pytest.mark.soak
+def test_the_page_says_what_the_folds_choose_of_schedules() -> None:
+    """docs/figures.md has these figures."""
+    united, few, study = measure(SCHEDULES, seeds=20)
+    assert united["chosen"] == united["in the table"]
+    assert few["chosen"] == "10 steps, rate 1/2, penalty 1/16"
+    assert (round(few["error on test rows"], 3), round(few["of the table's"], 3)) == (0.111, 0.111)
+    assert study["chosen"] == "8 documents a rado, 24 steps"
+    shown = [round(study[name], 3) for name in ("error on test rows", "sd", "of the table's")]
+    assert shown == [0.097, 0.01, 0.111]
+
+
+def test_a_descent_beyond_the_range_of_exponents_is_refused(monkeypatch) -> None:
+    study = SCHEDULES[-1]
+    monkeypatch.setattr(descent_numbers, "BOUND", 0.5)
+    with pytest.raises(BoundError, match="leave their range"):
+        study.learn(Fold(0, 0), study.taken)
 
 
 def test_folds_are_disjoint_parts_of_the_training_rows() -> None:
@@ -42,8 +70,10 @@ def test_the_command_prints_both_errors(monkeypatch) -> None:
         "x", lambda trial, _: trial.train.rows.T @ trial.train.labels, 1.0, (1.0,), 1
     )
     monkeypatch.setattr(table_settings, "SETTINGS", (quick,))
+    monkeypatch.setattr(table_settings, "SCHEDULES", ())
     done = CliRunner().invoke(app, ["table-settings", "--seeds", "2", "--json"])
     (row,) = json.loads(done.stdout)["rows"]
-    assert (row["penalty"], row["in the table"]) == (1.0, 1.0)
+    assert (row["chosen"], row["in the table"]) == ("1", "1")
+    assert row["of the table's"] == row["error on test rows"]
     assert 0 < row["error in folds"] < 0.5
     assert 0 < row["error on test rows"] < 0.5

@@ -39,14 +39,14 @@ def check_killed(place: Village, run: int) -> None:
         place[COORDINATOR].until(kind, stage=stage, seconds=400)
         place.restart(next(next_victim))
     for site in place.sites:
-        result = place[site].result(seconds=400)
+        result = place.result(site, seconds=400)
         assert "error" not in result, (result, place[site].story())
     place.start(*stays, stay=True)
     place.start("north", ask=ASKED)
     place.restart(COORDINATOR)
     for seat in stays:
         place.restart(seat, stay=True)
-    labels = place["north"].result(seconds=400)
+    labels = place.result("north", seconds=400)
     assert labels["labels"] == place.scene.labels("north", ASKED), labels
 
 

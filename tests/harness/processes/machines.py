@@ -152,6 +152,14 @@ class Village:
             self.forks.stdin.flush()
             self.machines[name] = Machine(name, int(self.forks.stdout.readline()), log)
 
+    def result(self, name: str, *, seconds: float) -> dict[str, Any]:
+        """What came of a machine; if nothing does, what all of them did."""
+        try:
+            return self.machines[name].result(seconds=seconds)
+        except AssertionError as error:
+            stories = [f"{name}: {machine.story()}" for name, machine in self.machines.items()]
+            raise AssertionError("\n".join([str(error), *stories])) from None
+
     @property
     def host(self) -> str:
         return self.lan.addresses[COORDINATOR] if self.lan else "127.0.0.1"

@@ -45,9 +45,9 @@ DOCUMENTS_A_RADO = 2
 MOST_DOCUMENTS = 32
 STEPS, BOUND, SQUARINGS = 12, 12.0, 10
 _BITS = Bits(rado=12, theta=16, weight=34, inverse=22, pull=32)
-_UNITS = 64
+UNITS = 64
 # In units of 1/64: how much of θ every step takes away at least.
-_LEAST_SHRINKAGE = 4
+LEAST_SHRINKAGE = 4
 _LEAST_CEILING = 2.0**-20
 _DRAWN = "study/rado-descent/v1"
 
@@ -98,10 +98,10 @@ class DescentNumbers:
     def descent(self) -> DescentPlan:
         """The descent of every class."""
         variance = ldexp(self._variance, -2 * self.shrink_bits)
-        rate = floor(_UNITS * min(2.0, 1 / variance)) / _UNITS
+        rate = floor(UNITS * min(2.0, 1 / variance)) / UNITS
         (alpha,) = self.study.plan.alphas
         asked = rate * ldexp(self.chance * alpha, -2 * self.shrink_bits)
-        shrinkage = min(_UNITS, max(_LEAST_SHRINKAGE, round(_UNITS * asked))) / _UNITS
+        shrinkage = min(UNITS, max(LEAST_SHRINKAGE, round(UNITS * asked))) / UNITS
         schedule = Schedule(STEPS, rate, BOUND, SQUARINGS, momentum_bits=6)
         longest = furthest(schedule, 1 - shrinkage) * self.reach
         return DescentPlan(
