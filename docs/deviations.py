@@ -277,8 +277,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
         COORDINATOR,
         "makes a key in whose group it can take logarithms, and reads masked numbers through the "
         "randomisers of what it is asked to decrypt",
-        "whatever goes to a key holder is multiplied by a uniform N-th power, and the key comes "
-        "with a proof that gcd(N, φ(N)) = 1, so that nothing but the plaintext is left",
+        "whatever goes to a key holder is multiplied by an N-th power within 2^−65 of uniform, "
+        "and the key comes with a proof that gcd(N, φ(N)) = 1, so that nothing but the plaintext "
+        "is left",
         named_tests(
             "tagged_keys",
             "test_the_coordinator_reads_no_query_through_randomisers",

@@ -38,8 +38,8 @@ few hundred of a training are r^N of a uniform r, with an exponent as long as N;
 products of random powers of these, within 2^−65 of uniform and much less work
 (`src/sottovoce/paillier/uniform_powers.py` says why). The key's own base has a table of short
 powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 44 ms, a product 5.6
-and a short power 1.7 at 3072 bits; 13, 2.5 and 1.2 ms at 2048, on a busy machine of two cores). So per
-trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
+and a short power 1.7 at 3072 bits; 13, 2.5 and 1.2 ms at 2048, on a busy machine of two cores). So
+per trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
 ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
 *shifted* into its slot by as many squarings as a slot has bits. A ciphertext
 of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and tags a few dozen more a message.
@@ -101,13 +101,13 @@ ARRANGEMENTS = """
 ## Arrangements
 
 What a whole study costs in each of the [arrangements](arrangements.md), measured by
-`python -m benchmarks arrangements --bits {bits}`: a training on {rows} rows of all peers together, then
-{asked} labels, at κ = 40, in memory, by the programs that run between machines. Tables have 2 columns
-of numbers, or with `features` a ward and 3 columns at 3 peers; texts have 6 words; descents have 32
-rados and 12 steps. Trips are those between the evaluator and who has the key, MB and CPU seconds those
-of all parties on a busy machine of two cores; the last columns are for one label. The ratio is to
-rows at three peers with the same engine, in the same run. Trips and bytes are the same in every run;
-who learns from exported rados labels at home.
+`python -m benchmarks arrangements --bits {bits}`: a training on {rows} rows of all peers together,
+then {asked} labels, at κ = 40, in memory, by the programs that run between machines. Tables have 2
+columns of numbers, or with `features` a ward and 3 columns at 3 peers; texts have 4 words, or 8
+with two label levels; descents have 32 rados and 12 steps. Trips are those between the evaluator
+and who has the key, MB and CPU seconds those of all parties on a busy machine of two cores; the
+last columns are for one label. The ratio is to rows at three peers with the same engine, in the
+same run. Trips and bytes are the same in every run. Who learns from exported rados labels at home.
 
 | arrangement | trips | MB | CPU s | ratio | kB a label | CPU s a label |
 |---|---|---|---|---|---|---|

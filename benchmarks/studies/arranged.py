@@ -36,7 +36,11 @@ enrolment = "10 minutes"
 stage = "10 minutes"
 """
 TABLE = "features = 0"
-TEXTS = "features = 6"
+# Room for every word, whichever they are: of words that tell as much, a study's own key decides
+# which are chosen, and without some of them labels are others.
+WORDS_ALONE = 'ngrams = [1, 1]\ncharacters = "none"'
+TEXTS = f"features = 8\n{WORDS_ALONE}"
+NOTED_TEXTS = f"features = 16\n{WORDS_ALONE}"
 PAILLIER = 'engine = "paillier"'
 DESCENT = 'learner = "rado-descent"\ncontribution = "rados"\nrados = 32'
 ROWS = """
@@ -188,6 +192,7 @@ PARTNERS = {
     for engine in ("shares", "paillier")
 }
 _ENCRYPTED = (TABLE, PAILLIER)
+_LEVELS = 'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]'
 _SAMPLED = 'contribution = "rados"\nrados = 64'
 _RING = 'addition = "ring"'
 _LISTS = 'weights = "reveal_feature_lists_to_coordinator"'
@@ -202,7 +207,11 @@ ARRANGEMENTS = (
     ),
     ArrangedStudy(
         "labels of two levels, shares",
-        (TEXTS, 'engine = "shares"', 'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]'),
+        (
+            NOTED_TEXTS,
+            'engine = "shares"',
+            'level = "sentence"\nlabelling = "levels"\ntypes = ["Drug"]',
+        ),
         SHARES,
         noted_of,
         stays=("evaluator", "dealer"),

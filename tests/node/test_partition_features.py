@@ -212,3 +212,18 @@ def test_two_peers_are_told_at_once_that_an_evaluation_needs_three() -> None:
     text = text.replace("alpha = 2.0", 'alpha = 2.0\nremote = "zero"')
     with pytest.raises(InputError, match="evaluate: expected at least 3 peers, found 2"):
         check_enough_peers(parse_study(text).rehearsed())
+
+
+def test_holdings_may_stand_in_any_order() -> None:
+    written = 'north = ["pulse"]\nharbour = ["sugar"]\nvalley = ["sight"]\n'
+    other = 'valley = ["sight"]\nnorth = ["pulse"]\nharbour = ["sugar"]\n'
+    assert other != written in TEXT
+    assert described(TEXT.replace(written, other)).plan == described(TEXT).plan
+
+
+def test_a_peer_without_a_column_of_its_own_is_named() -> None:
+    text = TEXT.replace("alpha = 2.0", 'remote = "zero"').replace('harbour = ["sugar"]\n', "")
+    text = text.replace("sugar = { low = -1, high = 1 }\n", "")
+    with pytest.raises(InputError, match="found none of harbour") as refused:
+        described(text)
+    assert refused.value.hints == ('under [holdings]: harbour = ["COLUMN", …]',)

@@ -341,9 +341,12 @@ def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangemen
                 hint = 'partition = "features"'
                 raise settings.fault(path, "nothing in partition documents", path[-1], hint)
         return Arrangement(**_some(given, "weights"))
+    # In the order of [peers], whichever they are written in.
+    peers = [*settings.table("peers")]
+    ordered = sorted(held, key=lambda peer: peers.index(peer) if peer in peers else len(peers))
     own = tuple(
         Holding(peer, settings.take(("holdings", peer), TEXTS, (), f'{peer} = ["pulse"]'))
-        for peer in held
+        for peer in ordered
     )
     return Arrangement(Partition.FEATURES, own=own, **_some(given, *_OF_FEATURES, "weights"))
 

@@ -7,6 +7,7 @@ import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from shlex import quote
 
@@ -137,6 +138,12 @@ def check_absent(path: Path) -> None:
     """Raise if there is something at `path` already, before any work is done for it."""
     if os.path.lexists(path):
         raise _exists(path)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what killed runs left of a file that they did not finish."""
+    for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> None:

@@ -117,10 +117,16 @@ class Study:
                 f"found {builders[0].name!r} in partition features"
             )
         holders = tuple(holding.peer for holding in arrangement.own)
+        if missing := [peer for peer in self.roster.peers if peer not in holders]:
+            raise InputError(
+                f"study {self.plan.name!r}: expected columns that each of "
+                f"{', '.join(self.roster.peers)} alone has, found none of {', '.join(missing)}",
+                hints=(f'under [holdings]: {missing[0]} = ["COLUMN", …]',),
+            )
         if holders != self.roster.peers:
             raise InputError(
                 f"study {self.plan.name!r}: expected the columns of {', '.join(self.roster.peers)}"
-                f", found those of {', '.join(holders) or 'nobody'}"
+                f", found those of {', '.join(holders)}"
             )
 
     def verdict_for(self, asker: str, wanted: Verdict | None = None) -> Verdict | None:

@@ -245,6 +245,12 @@ class Joining:
             for line in problems.sentences():
                 screen.say(f"{self._choice.data}: {line}", err=True)
 
+    @property
+    def _again(self) -> str:
+        """What continues after an interruption: who brings no documents assists."""
+        command = "join" if self._choice is not None else "assist"
+        return f"sottovoce {command} --study {self._study.id}"
+
     def _house(self, described: "StudyDescription") -> str:
         """This site's organisation, as the study names it."""
         return described.organisation(self._study.invitation.short_name).organisation
@@ -313,7 +319,7 @@ class Joining:
             screen.say(
                 placed(
                     "the study begins when everybody has joined; you may interrupt this command, "
-                    f"and `sottovoce join --study {self._study.id}` continues"
+                    f"and `{self._again}` continues"
                 ),
                 err=True,
             )
@@ -334,7 +340,7 @@ class Joining:
             try:
                 joined = run(
                     follow(self._study.membership, source, options=asked),
-                    afterwards=f"`sottovoce join --study {self._study.id}` continues",
+                    afterwards=f"`{self._again}` continues",
                     log=log,
                 )
             except StoppedError as error:

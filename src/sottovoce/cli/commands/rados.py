@@ -59,10 +59,13 @@ def write(
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.config.study_file import load_study
     from sottovoce.entropy import SystemEntropy
-    from sottovoce.keyfiles import keys
+    from sottovoce.keyfiles import keys, storage
     from sottovoce.keyfiles.rado_files import write_rados
     from sottovoce.study.stages.encrypted.exported_rados import export_rados
 
+    if not replace:
+        storage.check_absent(out)
+    storage.remove_parts(out)
     described = load_study(study)
     public = keys.read_public(key)
     columns, labels = options.several(text), options.several(label)
