@@ -121,7 +121,7 @@ def _few_on(trial: TableTrial, descent: Descent) -> Floats:
 
 def _of_a_study(trial: TableTrial, constants: StudyDescent) -> Floats:
     """Learner `rado-descent` in floating point: 128 rados of all peers, at the default penalty."""
-    edges = trial.train.rows * trial.train.labels[:, np.newaxis]
+    edges = np.asarray(trial.train.rows * trial.train.labels[:, np.newaxis])
     chance = constants.documents / len(edges)
     taken = trial.rng("taken").random((STUDY_RADOS, len(edges))) < chance
     variance = chance * float(np.linalg.eigvalsh(edges.T @ edges)[-1])
