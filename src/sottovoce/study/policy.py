@@ -46,7 +46,10 @@ class Policy:
             raise InputError(
                 f"policy: study {study.plan.name!r} asks for more than was consented to: "
                 + "; ".join(refused),
-                hints=("ask the coordinator for another plan, or change this site's policy",),
+                hints=(
+                    "ask the coordinator for another plan, or change this site's policy "
+                    "([policy] in its sottovoce.toml)",
+                ),
             )
 
     def check_totals(self, study: Study, totals: Totals) -> None:
