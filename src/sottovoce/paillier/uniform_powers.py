@@ -15,14 +15,11 @@ as randomisers themselves, and m products are together within m · 2^−65 of m 
 """
 
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from sottovoce.entropy import Entropy
-from sottovoce.numbers.modular import FixedBases, Residue
-
-if TYPE_CHECKING:
-    from sottovoce.paillier.keys import PublicKey
+from sottovoce.numbers.modular import Arithmetic, FixedBases, Modulus, Residue
 
 FACTOR_BITS = 13
 """No prime factor of N is below 2^13: the proof that comes with a key checks it."""
@@ -30,10 +27,33 @@ SPARE_BITS = 130
 """Twice the bits within which a product is uniform."""
 
 
+class Powered(Protocol):
+    """A public key, as far as it matters here."""
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The twin in use."""
+
+    @property
+    def bits(self) -> int:
+        """The size of N."""
+
+    @property
+    def identity(self) -> bytes:
+        """A hash of the key."""
+
+    @property
+    def square(self) -> Modulus:
+        """Where ciphertexts live."""
+
+    def direct_powers(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """r^N of a uniform r each."""
+
+
 class UniformPowers:
     """N-th powers under one key, from one source of entropy."""
 
-    def __init__(self, key: "PublicKey") -> None:
+    def __init__(self, key: Powered) -> None:
         """Begin without any."""
         self.key = key
         self.count = key.bits // FACTOR_BITS + SPARE_BITS
@@ -66,7 +86,7 @@ class UniformPowers:
 _KEPT: "WeakKeyDictionary[Entropy, dict[bytes, UniformPowers]]" = WeakKeyDictionary()
 
 
-def uniform_powers(key: "PublicKey", entropy: Entropy) -> UniformPowers:
+def uniform_powers(key: Powered, entropy: Entropy) -> UniformPowers:
     """Those of this key and source."""
     by_key = _KEPT.setdefault(entropy, {})
     kept = by_key.get(key.identity)

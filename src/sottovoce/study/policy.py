@@ -47,8 +47,8 @@ class Policy:
                 f"policy: study {study.plan.name!r} asks for more than was consented to: "
                 + "; ".join(refused),
                 hints=(
-                    "ask the coordinator for another plan, or change this site's policy "
-                    "([policy] in its sottovoce.toml)",
+                    "ask the coordinator for another plan",
+                    "or change this site's policy: [policy] in its sottovoce.toml",
                 ),
             )
 
