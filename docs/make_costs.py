@@ -128,8 +128,8 @@ def arrangements() -> str:
                 f"{row['seconds']:.1f}",
                 f"{row['ratio']:.1f}",
                 *(
-                    row[name] and f"{row[name]:.{digits}f}"
-                    for name, digits in (("label kilobytes", 1), ("label seconds", 2))
+                    None if row[name] is None else f"{row[name]:.{digits}f}"
+                    for name, digits in (("label kilobytes", 1), ("label seconds", 3))
                 ),
             ]
         )
