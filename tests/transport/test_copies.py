@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
@@ -10,6 +11,7 @@ from aiohttp.http_writer import StreamWriter
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.errors import CopyError, SottovoceError, ViolationError
+from sottovoce.node.coordinator import local_letters
 from sottovoce.node.coordinator.local_letters import LocalLetterSender
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
@@ -317,6 +319,31 @@ def test_a_coordinator_whose_journal_is_older_than_its_mailbox_sends_nothing(tmp
                     await LocalLetterSender(mailbox, journal).take_up()
 
     asyncio.run(story())
+
+
+def test_a_coordinator_waits_with_its_letters_until_its_disk_has_room(
+    tmp_path, monkeypatch, caplog
+):
+    """It stopped its study, and as the only one its server, with sites connected to it."""
+    full = [True]
+
+    def usage(_):
+        return SimpleNamespace(total=10_000, free=2_000 if full[0] else 9_000)
+
+    async def room(_):
+        full[0] = False
+
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+    monkeypatch.setattr(local_letters.asyncio, "sleep", room)
+
+    async def story():
+        async with Mailbox(tmp_path / "mail.db") as mailbox:
+            with Journal(tmp_path / "journal.db", key=bytes(32)) as journal:
+                sender = LocalLetterSender(mailbox, journal)
+                return await sender.post(Letter(SESSION, "coordinator", "bob", 0, b"news"))
+
+    assert asyncio.run(story()) == 1
+    assert "the coordinator's disk has no room for 4 bytes" in caplog.text
 
 
 def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):

@@ -12,6 +12,7 @@ from sottovoce.errors import DamagedFileError, KeyFileError
 from sottovoce.transport import Limits, Mailbox
 from sottovoce.transport.limits import PART
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.request_handlers import RequestHandlers
 
 
 def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
@@ -205,6 +206,15 @@ def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
         await mailbox.post(letter(0, bytes(51)))
 
     run(tmp_path / "mail.db", story)
+
+
+def test_the_coordinators_people_hear_that_letters_wait_for_room(caplog):
+    handlers = RequestHandlers(None, bytes(32), Limits())
+    for kind in ("mailbox-full", "disk-full", "disk-full"):
+        handlers._warn_of_full_disk(Refusal(507, kind, f"{kind}: no room"))
+    assert [record.message for record in caplog.records] == [
+        "disk-full: no room; letters wait until there is room"
+    ]
 
 
 def test_a_refused_post_takes_nobody_with_it(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, KeyFileError
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 
 AWAY = "database"
 """The kind of a temporary refusal: the database does not answer."""
@@ -168,7 +168,7 @@ class SqliteDatabase:
         if name in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}:
             return Refusal(
                 507,
-                "disk-full",
+                DISK_FULL,
                 "the coordinator's disk is full, and nothing was stored",
                 hints=(
                     "the coordinator must free some space; the letter is sent again automatically",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.mailbox_database import Connection, Database
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 
 # The current process of a seat shows these bytes with every request; a later one has others.
 RUN_BYTES = 16
@@ -338,7 +338,7 @@ class MailboxTables:
         if size > free:
             raise Refusal(
                 507,
-                "disk-full",
+                DISK_FULL,
                 f"the coordinator's disk has no room for {size} bytes beside {reserved} kept free",
                 hints=(
                     "the coordinator must free some space; the letter is sent again automatically",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import InputError
 from sottovoce.transport.mailbox_database import Connection, Told
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 
 if TYPE_CHECKING:
     import psycopg
@@ -175,7 +175,7 @@ class PostgresDatabase:
     def problem(self, error: Exception) -> Refusal:
         """The server is away, or its disk is full."""
         if isinstance(error, self._driver.errors.DiskFull):
-            return Refusal(507, "disk-full", "the disk of the coordinator's database is full")
+            return Refusal(507, DISK_FULL, "the disk of the coordinator's database is full")
         if isinstance(error, self.fatal):
             return _away(self._address, error)
         kind = type(error).__name__

@@ -8,6 +8,8 @@ KIND = "urn:sottovoce:problem:"
 CONTENT_TYPE = "application/problem+json"
 MAX_DOCUMENT = 64 * 1024
 _MAX_TEXT, _MAX_HINTS = 1000, 8
+DISK_FULL = "disk-full"
+"""The kind of a refusal that ends by itself once the coordinator's disk has room."""
 
 
 class Refusal(Exception):  # noqa: N818 - the word of RFC 9457

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import time
 from collections import Counter as Count
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,7 +27,7 @@ from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits
 from sottovoce.transport.mailbox import Delivered
 from sottovoce.transport.mailbox_tables import LetterSummary, Progress
 from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.queries import (
     UPLOAD_FIELDS,
     fields_of,
@@ -56,6 +57,7 @@ _PLAIN = "application/octet-stream"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger("sottovoce.transport")
+_WARN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class RequestHandlers:
         self._memory = MemoryBudget(limits.in_memory)
         self._strangers = MemoryBudget(limits.strangers)
         self._polls: Count[tuple[str, str, bytes]] = Count()
+        self._warn_after = 0.0
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -346,6 +349,12 @@ class RequestHandlers:
         if not self._callbacks.takes_letters(caller.study, recipient):
             raise Refusal(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
 
+    def _warn_of_full_disk(self, problem: Refusal) -> None:
+        """Tell the coordinator's people, now and then, that letters wait for room on the disk."""
+        if problem.kind == DISK_FULL and time.monotonic() >= self._warn_after:
+            self._warn_after = time.monotonic() + _WARN_SECONDS
+            _log.warning("%s; letters wait until there is room", problem.detail)
+
     def _refuse(self, request: web.Request, problem: Refusal) -> web.Response:
         """The answer to a refused request; a stranger gets less detail after too many."""
         # Requests of one connection come one after the other, and from one caller.
@@ -358,6 +367,7 @@ class RequestHandlers:
                 self._check_stranger(request)
             except Refusal as enough:
                 problem = enough
+        self._warn_of_full_disk(problem)
         answer = problem_answer(problem)
         if not (seated or problem.kind == "clock") or problem.status in {408, 413, 429}:
             answer.force_close()

@@ -15,11 +15,11 @@ from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_database import AWAY, Database
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 
 T = TypeVar("T")
 
-# Seconds before the coordinator asks a silent database again.
+# Seconds before the coordinator asks a silent or full database again.
 _AWAY_SECONDS = 1.0
 _log = logging.getLogger("sottovoce.node")
 
@@ -41,9 +41,10 @@ class LocalLetterSender:
         return self._mailbox.held(COORDINATOR)
 
     async def post(self, letter: Letter) -> int:
-        """Leave a letter; a refusal of the mailbox ends this study only."""
+        """Leave a letter, once there is room; another refusal ends this study only."""
         try:
-            return await once_back(lambda: self._mailbox.post(letter))
+            waits_for = frozenset({AWAY, DISK_FULL})
+            return await once_back(lambda: self._mailbox.post(letter), waits_for=waits_for)
         except Refusal as problem:
             raise JournalError(
                 f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
@@ -58,15 +59,20 @@ class LocalLetterSender:
         await once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))
 
 
-async def once_back(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a call until the database answers; the study waits meanwhile."""
+async def once_back(
+    call: Callable[[], Awaitable[T]], *, waits_for: frozenset[str] = frozenset({AWAY})
+) -> T:
+    """Repeat a call while it is refused for these reasons; the study waits meanwhile."""
+    said = ""
     while True:
         try:
             return await call()
         except Refusal as problem:
-            if problem.kind != AWAY:
+            if problem.kind not in waits_for:
                 raise
-            _log.warning("%s", problem.detail)
+            if problem.detail != said:
+                said = problem.detail
+                _log.warning("%s", said)
             await asyncio.sleep(_AWAY_SECONDS)
 
 
