@@ -1,5 +1,6 @@
 """Moments of every peer against the rows that it claimed: exact where honest, named where not."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ def honest() -> Numbers:
 
 
 def checked(
-    numbers: Numbers, *, bounds: WeightBounds | None = None, size: tuple[int, int] = (3, 1)
+    numbers: Numbers,
+    *,
+    bounds: WeightBounds | None = None,
+    size: tuple[int, int] = (3, 1),
+    opening: Callable[[Opener], Party[None]] | None = None,
 ) -> Outcome:
     """Everybody's numbers in shares, against what everybody claimed before."""
     quorum, bounds = quorum_of(*size), bounds or bounds_of()
@@ -74,7 +79,7 @@ def checked(
     def opener(party: Opener) -> Party[None]:
         yield from open_weights(party, bounds, tuple(numbers), fields=FIELDS)
 
-    programs = QuorumPrograms(member, opener)
+    programs = QuorumPrograms(member, opening or opener)
     return run(programs, quorum, here(quorum), entropy=SeededEntropy(5))
 
 
@@ -82,6 +87,23 @@ def refused(numbers: Numbers, **settings: Any) -> ViolationError:
     with pytest.raises(ViolationError) as caught:
         checked(numbers, **settings)
     return caught.value
+
+
+def opens_without_looking(party: Opener) -> Party[None]:
+    """An opener that tells the members what was opened, and refuses nothing itself."""
+    quorum, bounds, peers = party.quorum, bounds_of(), len(CLAIMED)
+    yield from party.open(moment_check._claims(quorum, FIELDS, (peers, len(bounds.factors))))
+    for opening in moment_check._masked(quorum, bounds, peers):
+        yield from party.open(opening)
+    yield from party.open(moment_check._bits(quorum, peers))
+
+
+def test_members_look_for_themselves() -> None:
+    assert checked(honest(), opening=opens_without_looking)
+    heavy = honest() | {"north": words(CLAIMED["north"], times=1.1)}
+    more = honest() | {"north": words(CLAIMED["north"] + 2)}
+    for numbers in (heavy, more):
+        assert refused(numbers, opening=opens_without_looking).party == "north"
 
 
 @pytest.mark.parametrize("size", SIZES)
