@@ -101,7 +101,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the rows can have (`quorum`), and columns of it while the whole fits (`shares` and "
         "`paillier`, whose bit does not name the peer). A coordinator that pools with the peer can "
         "tell the members that all is well. Of n sampled rados up to (1 + 20/√n)² times the weight "
-        "passes, and in partition `features` all that rows could weigh if every column were at its largest",
+        "passes, and in partition `features` all that rows could weigh if every column were at its "
+        "largest",
     ),
     Deviation(
         PEER,

@@ -9,13 +9,14 @@ import pytest
 from aiohttp.http_writer import StreamWriter
 
 from harness.ports import STUDY, identity_of, served_mailbox
+from sottovoce.course.control import COORDINATOR
 from sottovoce.course.letter_chain import HeldLetters, mark_of
-from sottovoce.errors import CopyError, SottovoceError, ViolationError
-from sottovoce.node.coordinator import local_letters
+from sottovoce.errors import CopyError, JournalError, SottovoceError, ViolationError
 from sottovoce.node.coordinator.local_letters import LocalLetterSender
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport import CoordinatorLine, Mailbox, client
+from sottovoce.transport.mailbox_database import FREE_SPACE
 from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import SignedRequest, body_digest
@@ -321,29 +322,28 @@ def test_a_coordinator_whose_journal_is_older_than_its_mailbox_sends_nothing(tmp
     asyncio.run(story())
 
 
-def test_a_coordinator_waits_with_its_letters_until_its_disk_has_room(
-    tmp_path, monkeypatch, caplog
-):
-    """It stopped its study, and as the only one its server, with sites connected to it."""
-    full = [True]
-
-    def usage(_):
-        return SimpleNamespace(total=10_000, free=2_000 if full[0] else 9_000)
-
-    async def room(_):
-        full[0] = False
-
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
-    monkeypatch.setattr(local_letters.asyncio, "sleep", room)
+def test_a_coordinator_sends_its_letters_while_those_of_others_wait_for_room(tmp_path, monkeypatch):
+    """It stopped its study, and as the only one its server, with a part of the disk kept free."""
+    usage = SimpleNamespace(total=10_000, free=2_000)
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
 
     async def story():
         async with Mailbox(tmp_path / "mail.db") as mailbox:
             with Journal(tmp_path / "journal.db", key=bytes(32)) as journal:
                 sender = LocalLetterSender(mailbox, journal)
-                return await sender.post(Letter(SESSION, "coordinator", "bob", 0, b"news"))
+                await sender.post(Letter(SESSION, COORDINATOR, "bob", 0, b"news"))
+                with pytest.raises(Refusal, match="no room for 4 bytes"):
+                    await mailbox.post(letter(0))
+                # Once the disk is really full, it says how the study continues.
+                await mailbox._committer.submit(
+                    lambda to: to.execute("PRAGMA max_page_count = 1").fetchone()
+                )
+                large = Letter(SESSION, COORDINATOR, "bob", 1, bytes(100_000))
+                with pytest.raises(JournalError, match="disk is full") as full:
+                    await sender.post(large)
+                assert full.value.hints == (FREE_SPACE,)
 
-    assert asyncio.run(story()) == 1
-    assert "the coordinator's disk has no room for 4 bytes" in caplog.text
+    asyncio.run(story())
 
 
 def test_a_seat_that_cannot_write_says_that_it_cannot_go_on(tmp_path):

@@ -17,6 +17,8 @@ from sottovoce.transport.problems import DISK_FULL, Refusal
 
 AWAY = "database"
 """The kind of a temporary refusal: the database does not answer."""
+FREE_SPACE = "free some space, and start again: the study continues"
+"""The hint for a server that ends because its disk is full."""
 Told = Callable[[str, int], None]
 """Called with the recipient and position of a new letter."""
 
@@ -233,7 +235,7 @@ def _unusable(path: Path, error: sqlite3.DatabaseError) -> KeyFileError:
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return KeyFileError(
                 f"{path}: cannot be written ({error}); no letter is lost",
-                hints=("free some space, and start again: the study continues",),
+                hints=(FREE_SPACE,),
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_ERROR:
             return DamagedFileError(

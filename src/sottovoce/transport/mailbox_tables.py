@@ -7,6 +7,7 @@ recognised while its session is kept, and another one is refused.
 import shutil
 from dataclasses import dataclass
 
+from sottovoce.course.control import COORDINATOR
 from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.mailbox_database import Connection, Database
@@ -319,9 +320,10 @@ class MailboxTables:
     def _check_disk(self, sender: str, size: int) -> None:
         """Refuse letters that would fill the disk, which holds all other files of the coordinator.
 
-        One sender may not use most of it either: the senders of all studies share it.
+        One sender may not use most of it either: the senders of all studies share it. The
+        coordinator's own letters, without which a study does not end, may use what is kept free.
         """
-        if self._database.folder is None:
+        if self._database.folder is None or sender == COORDINATOR:
             return
         disk = shutil.disk_usage(self._database.folder)
         reserved = min(self._limits.reserved, disk.total // 4)

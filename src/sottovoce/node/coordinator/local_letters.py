@@ -14,12 +14,12 @@ from sottovoce.node.coordinator.registry import Registry
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import AWAY, Database
+from sottovoce.transport.mailbox_database import AWAY, FREE_SPACE, Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 T = TypeVar("T")
 
-# Seconds before the coordinator asks a silent or full database again.
+# Seconds before the coordinator asks a silent database again.
 _AWAY_SECONDS = 1.0
 _log = logging.getLogger("sottovoce.node")
 
@@ -41,13 +41,14 @@ class LocalLetterSender:
         return self._mailbox.held(COORDINATOR)
 
     async def post(self, letter: Letter) -> int:
-        """Leave a letter, once there is room; another refusal ends this study only."""
+        """Leave a letter; a refusal of the mailbox ends this study only."""
         try:
-            waits_for = frozenset({AWAY, DISK_FULL})
-            return await once_back(lambda: self._mailbox.post(letter), waits_for=waits_for)
+            return await once_back(lambda: self._mailbox.post(letter))
         except Refusal as problem:
+            full = problem.kind == DISK_FULL
             raise JournalError(
-                f"mailbox of the study: {problem.detail}; nothing was sent", hints=problem.hints
+                f"mailbox of the study: {problem.detail}; nothing was sent",
+                hints=(FREE_SPACE,) if full else problem.hints,
             ) from None
 
     async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
@@ -59,20 +60,15 @@ class LocalLetterSender:
         await once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))
 
 
-async def once_back(
-    call: Callable[[], Awaitable[T]], *, waits_for: frozenset[str] = frozenset({AWAY})
-) -> T:
-    """Repeat a call while it is refused for these reasons; the study waits meanwhile."""
-    said = ""
+async def once_back(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a call until the database answers; the study waits meanwhile."""
     while True:
         try:
             return await call()
         except Refusal as problem:
-            if problem.kind not in waits_for:
+            if problem.kind != AWAY:
                 raise
-            if problem.detail != said:
-                said = problem.detail
-                _log.warning("%s", said)
+            _log.warning("%s", problem.detail)
             await asyncio.sleep(_AWAY_SECONDS)
 
 
