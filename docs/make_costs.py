@@ -46,8 +46,8 @@ of a {KEY_BITS}-bit key takes {KEY_BITS // 4} bytes, heads and tags a few dozen 
 
 Engine `quorum` has no ciphertexts. Its check that all signs are bits before a label is told costs a
 query of 32 rows 7 ms of everybody's CPU time together at three members and 23 at five
-(`python -m benchmarks classify --words 100 --documents 64`, `check_ms_per_query`, where a query of 64
-rows takes 141 and 268 ms; busy machine of two cores).
+(`python -m benchmarks classify --words 100 --documents 64`, `check_ms_per_query`, where a query of
+64 rows takes 141 and 268 ms; busy machine of two cores).
 
 Notation: v values, d features, n rados, P peers, T steps, k squarings, g divisions' steps; b(v) =
 ⌈v/s⌉ ciphertexts for v values in slots of which s fit a plaintext (s follows from bounds and κ).
