@@ -208,7 +208,7 @@ class SourceChoice:
     def _parted(
         self, source: "Source", parts: tuple["SourcePart", ...], plan: "StudyPlan"
     ) -> Sequence["Document"]:
-        """Documents that whoever works reads by itself; they are listed first."""
+        """Documents that each worker reads by itself; they are listed first."""
         from sottovoce.encoders import ready_once
         from sottovoce.sources.parting.parts import list_parts
         from sottovoce.text.parts import PartedDocuments, PartTask, mapped

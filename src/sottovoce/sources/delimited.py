@@ -299,7 +299,7 @@ class DelimitedReader:
         """Find the first record of a stretch, as far as its neighbours show it.
 
         The first line from which a few records have the right number of fields: a line inside
-        a quoted text rarely looks like one. Who lists all stretches notices a wrong guess.
+        a quoted text rarely looks like one. The listing of all stretches notices a wrong guess.
         """
         if not stretch.guessed:
             return stretch.start

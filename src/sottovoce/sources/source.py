@@ -1,4 +1,4 @@
-"""A source of documents: read again from its start as often as one likes, a document at a time.
+"""A source of documents: read a document at a time, and again from its start any number of times.
 
 What is fatal, and what costs only itself:
 

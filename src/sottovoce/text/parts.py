@@ -1,4 +1,4 @@
-"""Documents in parts that whoever works on them reads, and sums over these parts.
+"""Documents in parts that workers read, and sums over these parts.
 
 A part says where documents lie: a stretch of a file, some row groups, some files of a folder. It
 travels instead of the documents. Where parts begin depends on the data alone; what a job makes of

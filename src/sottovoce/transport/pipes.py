@@ -1,7 +1,7 @@
 """Two programs that talk over a pipe: frames on standard input and output, as over ssh.
 
-A frame is eight bytes of length and a packet. Who is at the other end is the business of who laid
-the pipe.
+A frame is eight bytes of length and a packet. The caller that lays the
+pipe says which party is at the other end.
 """
 
 from dataclasses import dataclass, field

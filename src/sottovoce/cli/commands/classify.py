@@ -114,7 +114,7 @@ def classify(
 
     Of more than 16,384 documents in a file none is kept in memory: they are asked about in slices
     of so many, each counted by itself, and a command that was stopped asks only what it has no
-    answer to. Who turns them into rows is chosen with --cluster, as in `join`.
+    answer to. --cluster chooses the workers that turn them into rows, as in `join`.
 
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.

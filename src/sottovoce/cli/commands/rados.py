@@ -46,10 +46,10 @@ def write(
     replace: Replace = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the encrypted rados of your rows to FILE, for a third party that has not the key.
+    """Write the encrypted rados of your rows to FILE, for a third party without the key.
 
-    Who has the key must never get the file: both together give documents away. STUDY has
-    learner = "rado-descent", and columns or given words. Nothing is sent.
+    The holder of the key must never get the file: both together give documents away. STUDY
+    has learner = "rado-descent", and columns or given words. Nothing is sent.
 
     \b
     Example:

@@ -132,7 +132,7 @@ class ClinicalNotes(Sequence[Note]):
         return [note.patient.number for note in self.notes]
 
     def documents(self, task: Task = "diagnosis") -> tuple[Document, ...]:
-        """The notes as documents that may be read as often as one likes."""
+        """The notes as documents that may be read any number of times."""
         return tuple(
             note.document(task, origin=Origin(f"synthetic notes of {note.site}", number))
             for number, note in enumerate(self.notes, 1)

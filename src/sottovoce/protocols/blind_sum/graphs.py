@@ -107,8 +107,8 @@ def rings(peers: Sequence[str], count: int, *, seed: bytes) -> list[tuple[str, .
     Walecki's zigzag on a circle of all peers but one, turned from ring to ring:
     the first ⌊(P−1)/2⌋ rings have no edge in common, so that 2·count neighbours
     must pool what they saw to learn a peer's value; with more rings (up to P−1,
-    for an even P) no peer has the same two neighbours twice. Who stands where
-    follows from `seed`.
+    for an even P) no peer has the same two neighbours twice. The places
+    follow from `seed`.
     """
     if not 1 <= count <= most_rings(len(peers)):
         raise InputError(f"ring: expected 1 to {most_rings(len(peers))} rings, found {count}")

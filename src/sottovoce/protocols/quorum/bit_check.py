@@ -18,7 +18,7 @@ before it sees another: neither C nor a member, nor both with the asker, can mak
 too, to charge the query. Who learns what: everybody learns that all are bits,
 or that one is not, and nothing else. Assuming that at most t members pool, with or without C.
 C or a member that deviates in the product before it, and knows what b·(b − 1) is, can take that
-off: who guesses how often the range fits in is not seen, and every wrong guess is.
+off. A right guess of how often the range fits in is not seen; every wrong guess is.
 """
 
 from collections.abc import Iterator

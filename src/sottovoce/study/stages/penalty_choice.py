@@ -120,8 +120,8 @@ def choose_coordinator(
 ) -> Party[Choice]:
     """At the coordinator: it answers every query, and opens how often each model was right.
 
-    `shares` are its shares of the models, where labels are found on these. Who leaves meanwhile
-    has no say in the choice: its contribution is in the model already.
+    `shares` are its shares of the models, where labels are found on these. A peer that leaves
+    meanwhile has no say in the choice: its contribution is in the model already.
     """
     if len(scores) == 1:
         return Choice(0)
