@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.arithmetic.blind_sum import book_bytes, whole_round
 from benchmarks.studies.site import WORDS_A_DOCUMENT, by_processes, parted, write_notes
-from sottovoce.pictures.charts import Axis, line
+from sottovoce.pictures.charts import DIAGONAL, Axis, line
 from sottovoce.pictures.page import style
 from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.text.dictionaries import HashedDictionary
@@ -234,6 +234,12 @@ def _shown(slope: float | None) -> str:
     return "–" if slope is None else f"{round(slope, 2) + 0.0:.2f}"
 
 
+def _half_decades(name: str, low: float, length: float) -> Axis:
+    """An axis with a tick at every half decade."""
+    ticks = range(math.ceil(2 * low), math.floor(2 * (low + length)) + 1)
+    return Axis(name, low, low + length, tuple(tick / 2 for tick in ticks))
+
+
 def draw(axis: GrowthAxis, points: Mapping[int, PointCost]) -> str:
     """The seconds of an axis as a picture; its diagonal is the growth that we expect."""
     places = [(math.log10(size), math.log10(_seconds(axis, took))) for size, took in points.items()]
@@ -241,9 +247,9 @@ def draw(axis: GrowthAxis, points: Mapping[int, PointCost]) -> str:
         places = [(x, -y) for x, y in places]
     decades = places[-1][0] - places[0][0]
     what = "log₁₀ of seconds" if axis.seconds >= 0 else "log₁₀ of passes a second"
-    across = Axis(f"log₁₀ of {axis.name}", places[0][0], places[-1][0])
-    up = Axis(what, places[0][1], places[0][1] + (abs(axis.seconds) * decades or 1.0))
-    figure = line(f"growth with {axis.name}", places, (across, up))
+    across = _half_decades(f"log₁₀ of {axis.name}", places[0][0], decades)
+    up = _half_decades(what, places[0][1], abs(axis.seconds) * decades or 1.0)
+    figure = line(f"growth with {axis.name}", places, (across, up), DIAGONAL)
     svg = figure[figure.index("<svg") : figure.index("</svg>") + len("</svg>")]
     return svg.replace(">", f"><style>{style()}</style>", 1)
 

@@ -34,6 +34,8 @@ def test_a_picture_is_drawn_along_its_diagonal_where_growth_is_as_expected() -> 
     places = [(float(x), float(y)) for x, y in matches]
     steps = [(right - x, y - up) for (x, y), (right, up) in pairwise(places)]
     assert steps == [(150, 150), (150, 150)]
+    assert 'class="chance"' in svg
+    assert re.findall(r">([0-9.]+)</text>", svg)[:5] == ["1", "1.5", "2", "2.5", "3"]
 
 
 def test_made_up_documents_are_the_same_in_every_pass() -> None:
