@@ -272,7 +272,7 @@ def reading(plan: QuorumTally, lie: Callable[[int, Planes], Planes]) -> Any:
         pieces = (plan.openings(size) for size in sizes)
         for place, opening in enumerate(each for piece in pieces for each in piece):
             value = yield from party.take(replace(opening, limit=None))
-            if opening.told:
+            if opening.is_told:
                 for name in party.present:
                     yield Send(name, OpenedValues(wire.Residues.of(lie(place, value))))
         totals = yield from party.take(replace(plan.opening(), limit=None))
