@@ -100,6 +100,7 @@ def test_with_it_in_the_rows_labels_alone_give_the_words_away(
 
 
 def test_a_site_refuses_totals_that_its_peers_cannot_have(mallory: Mallory) -> None:
+    mallory.claimed = 1_000_000
     mallory.policies = {VICTIM: Policy(key_bits=768)}
     with pytest.raises(SottovoceError, match="expected at most 400000 rows of 4 peers"):
         mallory.train()

@@ -140,7 +140,9 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
         assert told[-1][0] == told[-1][1] > 2
         table.rename(tmp_path / "elsewhere.csv")
         try:
-            with pytest.raises(InputError, match=r"worker tcp://.*notes.csv: expected a file"):
+            with pytest.raises(
+                InputError, match=r"worker tcp://.*notes.csv: there is no such file"
+            ):
                 count(PartedDocuments(task), PLAN, key=KEY)
         finally:
             (tmp_path / "elsewhere.csv").rename(table)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from sottovoce.transport import build_app
+from sottovoce.transport.problems import DISK_FULL
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "port.md").read_text(encoding="utf-8")
@@ -22,6 +23,7 @@ def test_every_refusal_stands_on_the_page() -> None:
         for path in (ROOT / "src" / "sottovoce" / layer).rglob("*.py")
     )
     raised = set(re.findall(r'Refusal\(\s*\d{3},\s*"([a-z-]+)"', source))
+    raised |= {DISK_FULL} if re.search(r"Refusal\(\s*507,\s*DISK_FULL", source) else set()
     raised |= set(re.findall(r'Refusal\(answer\.status, "([a-z-]+)"', source))
     raised |= set(re.findall(r'Refusal\(error\.status, "([a-z-]+)"', source))
     raised |= set(re.findall(r'kind = "([a-z-]+)" if status >= 500 else "([a-z-]+)"', source)[0])

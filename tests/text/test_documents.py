@@ -20,7 +20,7 @@ def test_a_fragment_that_ends_before_it_starts_is_refused() -> None:
 
 
 def test_a_span_without_fragments_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="span T7: expected a fragment"):
+    with pytest.raises(InputError, match="span T7: it has no fragment"):
         Span("Disease", (), name="T7")
 
 

@@ -1,9 +1,9 @@
 """One dishonest peer against the words of one document: everybody else as shipped, labels only.
 
-It gets a surname into the dictionary, claims a million documents, contributes a near-diagonal
-matrix with a huge right-hand side for the surname, made up from where the others measure their
-rows, and asks for labels of one-word texts: where a word stands together with the surname in
-somebody's document, the label differs.
+It gets a surname into the dictionary, claims a hundred thousand documents, contributes a
+near-diagonal matrix with a huge right-hand side for the surname, made up from where the others
+measure their rows, and asks for labels of one-word texts: where a word stands together with the
+surname in somebody's document, the label differs.
 """
 
 import math
@@ -43,7 +43,8 @@ from sottovoce.text.splits import Side
 SITES = ("northfield", "harbour", "stanmore", "mallory")
 NAME, VICTIM, MALLORY = "zebrowski", "harbour", "stanmore"
 SHORTEST = 10
-FEATURES, CLAIMED, DAMPING = 256, 1_000_000, 300.0
+# Where more rows are claimed, each counts less: that would hide the document from its reader.
+FEATURES, CLAIMED, DAMPING = 256, 100_000, 300.0
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Mallory:
     def _hide(self) -> None:
         """Put the surname into one document of the victim, and into those that Mallory shows."""
         mine = self.documents[VICTIM]
-        # Of a million claimed documents moments are written coarsely: a short note shows best.
+        # Of so many claimed documents moments are written coarsely: a short note shows best.
         for written in sorted(mine, key=lambda document: len(document.text)):
             marked = Document(f"{written.text} {NAME}", written.label)
             if len(written.text.split()) > SHORTEST and self.plan.split.side(marked) is Side.TRAIN:

@@ -247,7 +247,7 @@ def test_another_plan_is_refused_by_name() -> None:
     def when(packet: Packet) -> bool:
         return packet.sender == "site3" and is_kind(packet, QuorumPlanHash)
 
-    with pytest.raises(ViolationError, match="the same plan") as caught:
+    with pytest.raises(ViolationError, match="the plan for the solve is not ours") as caught:
         mine.run(rewriting(when, QuorumPlanHash, edit))
     assert caught.value.party == "site3"
 

@@ -92,7 +92,7 @@ def test_no_secret_in_a_repr() -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"study": ""}, "name of a study"),
+        ({"study": ""}, "name of the study is empty"),
         ({"round": -1}, "round and an attempt"),
         ({"attempt": 2**32}, "round and an attempt"),
         ({"peers": b"short"}, "hash of the agreed peers of 32 bytes, found 5"),

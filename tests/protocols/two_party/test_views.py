@@ -147,7 +147,6 @@ def test_no_kind_of_question_is_left_out() -> None:
         "MaskedNumbers",  # test_comparison
         "BlindedTests",  # test_comparison
         "SealedTests",  # test_comparison
-        "MaskedMatrices",  # test_crossed
         "OwnFactor",  # test_own_masks
         "OwnDirection",  # test_own_masks
         "MaskedMoments",  # test_moment_check
