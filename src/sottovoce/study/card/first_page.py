@@ -202,7 +202,7 @@ def _fails(study: Study) -> Iterator[str]:
         yield from _item(f"{who}: they could {gives}.")
     sealed = study.plan.release.opens is not Opens.WEIGHTS and study.engine is not Engine.QUORUM
     if study.deals_itself:
-        who = "whoever asks without a dealer, with a half of the model"
+        who = "a peer that no dealer helps, with a half of the model"
         yield from _item(f"{who}: they could read it.")
     elif sealed and not study.on_shares:
         yield from _item("the coordinator with any peer: they could read the model.")
