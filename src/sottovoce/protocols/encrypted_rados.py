@@ -40,6 +40,7 @@ from sottovoce.paillier import (
     stack,
 )
 from sottovoce.protocols.conversation import EVALUATOR, Party, receive, send
+from sottovoce.protocols.disclosures import BY_EVALUATOR_ALONE, PAILLIER_HIDES_FROM_EVALUATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import matrix_product
@@ -63,9 +64,9 @@ class RadoRows(Message, frozen=True):
     """⟨⟨π_σ⟩⟩, a packed row for every signature."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it, sealed against the coordinator on its way",
+        seen_by=BY_EVALUATOR_ALONE,
         reveals="how many rados were made, which is public",
-        assuming="Paillier encryption hides, and the evaluator and the key holder do not pool",
+        assuming=PAILLIER_HIDES_FROM_EVALUATOR,
     )
     rados: Ciphertext
 

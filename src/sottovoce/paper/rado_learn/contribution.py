@@ -29,6 +29,7 @@ from sottovoce.paillier import (
     total,
 )
 from sottovoce.protocols.casting import agreed_from
+from sottovoce.protocols.disclosures import BY_EVALUATOR_ALONE, PAILLIER_HIDES_FROM_EVALUATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.rado_descent.plan import DescentPlan
 from sottovoce.protocols.rado_descent.steps import EncryptedRados
@@ -38,9 +39,9 @@ class SealedRados(Message, frozen=True):
     """⟨⟨π⟩⟩ of one peer: a packed row for each of its rados, and one for each feature."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it, sealed against the coordinator on its way",
+        seen_by=BY_EVALUATOR_ALONE,
         reveals="nothing: how many rados a peer makes is public, and all of them are ciphertexts",
-        assuming="Paillier encryption hides, and the evaluator and the key holder do not pool",
+        assuming=PAILLIER_HIDES_FROM_EVALUATOR,
     )
     by_rado: Ciphertext
     by_feature: Ciphertext

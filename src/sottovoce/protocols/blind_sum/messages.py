@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from sottovoce.protocols.ciphertexts import CiphertextBytes
-from sottovoce.protocols.disclosures import BY_COORDINATOR
+from sottovoce.protocols.disclosures import BY_COORDINATOR, BY_COORDINATOR_THEN_PEERS
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.wire import Integers, Value, Words
 
@@ -87,7 +87,7 @@ class GraphNonce(Message, frozen=True):
     """The evaluator's number for the graph of a round of many peers, under its signature."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, and through it every peer",
+        seen_by=BY_COORDINATOR_THEN_PEERS,
         reveals="random bits from which, with everybody's keys, follows who masks with whom",
         assuming="coordinator and evaluator do not pool: one of them would tell it too early",
     )
@@ -161,7 +161,7 @@ class AgreedSet(Message, frozen=True):
     """The evaluator's signature under the final set."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, and through it every peer",
+        seen_by=BY_COORDINATOR_THEN_PEERS,
         reveals="that the evaluator agrees to unmask exactly this set",
         assuming="the evaluator signs one set per round, whatever the coordinator asks",
     )

@@ -31,7 +31,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
+from sottovoce.protocols.disclosures import BY_COUNTING_COORDINATOR, BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE
@@ -71,7 +71,7 @@ class BitCheck(OpeningShare, frozen=True):
     """A share of what is 0 if all signs of a query, or of an evaluation, are bits."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who counts queries",
+        seen_by=BY_COUNTING_COORDINATOR,
         reveals="whether all scores are as small as scores of rows can be: exactly 0 if so, "
         "else a random number",
         assuming=THRESHOLD_HOLDS,

@@ -34,6 +34,7 @@ from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send
+from sottovoce.protocols.disclosures import BY_ASKER
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
@@ -53,7 +54,7 @@ class CoveredScore(Message, frozen=True):
     """A member's shares of scores under a mask that another member alone knows."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of the query",
+        seen_by=BY_ASKER,
         reveals="nothing: one member's mask is uniform, and sharings of zero make shares fresh",
         assuming="the asker and the member that holds the mask do not pool",
     )

@@ -31,7 +31,7 @@ from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
-from sottovoce.protocols.disclosures import BY_ASKER, THRESHOLD_HOLDS
+from sottovoce.protocols.disclosures import BY_ASKER, CONSENT_TO_MARGINS, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.bit_check import BitCheck, check_bits, check_openings, refuse_others
 from sottovoce.protocols.quorum.bits import coin_openings, in_every_field
@@ -67,7 +67,7 @@ class QuorumScore(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
         reveals="the scores of its own rows; as many as there are features give the model",
-        assuming="every peer consented to release = margin",
+        assuming=CONSENT_TO_MARGINS,
     )
     share: wire.Residues
 

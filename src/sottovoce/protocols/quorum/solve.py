@@ -27,7 +27,12 @@ from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.residues import DEPTH, Base, Centred, PackedSymmetric, Planes, centred
 from sottovoce.protocols.conversation import Party, Send, ahead, gather
-from sottovoce.protocols.disclosures import BY_OPENER, BY_OPENER_THEN_MEMBERS
+from sottovoce.protocols.disclosures import (
+    BY_OPENER,
+    BY_OPENER_THEN_MEMBERS,
+    PLAN_IS_PUBLIC,
+    SPECTRUM_BOUND_IS_TRUE,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums
@@ -50,7 +55,7 @@ class QuorumPlanHash(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_OPENER,
         reveals="the hash of the quorum's plan, which is made of public numbers",
-        assuming="the plan holds nothing but public numbers",
+        assuming=PLAN_IS_PUBLIC,
     )
     digest: bytes
 
@@ -61,7 +66,7 @@ class SolvedBit(OpeningShare, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_OPENER_THEN_MEMBERS,
         reveals="whether the members' solve succeeded: true unless the agreed spectrum was wrong",
-        assuming="the upper end of the spectrum was a sum of true upper ends",
+        assuming=SPECTRUM_BOUND_IS_TRUE,
     )
 
 

@@ -56,7 +56,11 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
+from sottovoce.protocols.disclosures import (
+    BY_ASKER_ENCRYPTED,
+    BY_DECRYPTING_COORDINATOR,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.two_party.masks import Masking, filled
@@ -69,7 +73,7 @@ class ShareDigits(Message, frozen=True):
     """For every digit and every value that it could have, whether it has it; many numbers each."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of a query, who cannot decrypt it",
+        seen_by=BY_ASKER_ENCRYPTED,
         reveals="nothing: fresh ciphertexts of the digits of the coordinator's shares",
         assuming=PAILLIER_HIDES,
     )

@@ -25,7 +25,7 @@ import numpy as np
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS
+from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS, SPECTRUM_BOUND_IS_TRUE
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened
 from sottovoce.protocols.shares.plan import ShareSolvePlan
@@ -42,7 +42,7 @@ class ResidualBit(MaskedShare, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_BOTH_HOLDERS,
         reveals="whether the solve succeeded: true unless the agreed spectrum was wrong",
-        assuming="the upper end of the spectrum was a sum of true upper ends",
+        assuming=SPECTRUM_BOUND_IS_TRUE,
     )
 
 

@@ -42,6 +42,7 @@ from sottovoce.protocols.disclosures import (
     BY_BOTH_HOLDERS,
     BY_FIRST_HOLDER,
     DEALER_POOLS_WITH_NEITHER,
+    PLAN_IS_PUBLIC,
 )
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
@@ -84,7 +85,7 @@ class AgreedPlan(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_BOTH_HOLDERS,
         reveals="the hash of a plan that was made of public numbers",
-        assuming="the plan holds nothing but public numbers",
+        assuming=PLAN_IS_PUBLIC,
     )
     digest: bytes
 

@@ -39,7 +39,13 @@ from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, Unsent, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
+from sottovoce.protocols.disclosures import (
+    BY_ASKER_ENCRYPTED,
+    BY_ASKER_OF_LABELS,
+    BY_DECRYPTING_COORDINATOR,
+    MASKS_ARE_THE_ASKERS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
@@ -56,7 +62,7 @@ class Choices(Message, frozen=True):
     """The coordinator's bits, and its differences times the bits and times their opposites."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of a query, who cannot decrypt it",
+        seen_by=BY_ASKER_ENCRYPTED,
         reveals="nothing: fresh ciphertexts of the coordinator's own shares",
         assuming=PAILLIER_HIDES,
     )
@@ -71,7 +77,7 @@ class MaskedChoices(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="nothing: every number is under a mask of its own, κ bits longer",
-        assuming="the masks are the asker's own, and used once",
+        assuming=MASKS_ARE_THE_ASKERS,
     )
     steps: ForKeyHolder
 
@@ -80,7 +86,7 @@ class LabelShare(Message, frozen=True):
     """The coordinator's shares of the labels: bits, or numbers modulo the number of classes."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of these documents' labels",
+        seen_by=BY_ASKER_OF_LABELS,
         reveals="the labels of its own documents: a bit, or a number below the number of classes",
         assuming="the asker asks only about labels that it may know; they are counted",
     )

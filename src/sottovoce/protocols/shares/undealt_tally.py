@@ -31,7 +31,11 @@ from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, Plain, PublicKey, Unsent, encrypt
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_DECRYPTING_COORDINATOR, PAILLIER_HIDES
+from sottovoce.protocols.disclosures import (
+    BY_DECRYPTING_COORDINATOR,
+    MASKS_ARE_THE_ASKERS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, give_signs, slices
 from sottovoce.protocols.shares.rings import Ring
@@ -60,7 +64,7 @@ class MaskedCounts(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_DECRYPTING_COORDINATOR,
         reveals="nothing: every count is under a mask of its own, κ bits longer",
-        assuming="the masks are the asker's own, and used once",
+        assuming=MASKS_ARE_THE_ASKERS,
     )
     counts: ForKeyHolder
 

@@ -35,6 +35,7 @@ from sottovoce.errors import InputError, MismatchError, MisuseError, ViolationEr
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import RING_BOUND, Words
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ASKER_OF_LABELS, QUERY_TIMES_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
@@ -58,7 +59,7 @@ class VerdictShare(Message, frozen=True):
     """A holder's shares of the labels, for the one who asked."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the asker of these documents' labels",
+        seen_by=BY_ASKER_OF_LABELS,
         reveals="the labels of its own documents, and nothing about their scores",
         assuming="the dealer is neither coordinator nor asker and pools with neither",
     )
@@ -71,7 +72,7 @@ class VerdictTold(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who tells its own shares next",
         reveals="nothing but that this step of the query is over",
-        assuming="the time of a query is public",
+        assuming=QUERY_TIMES_ARE_PUBLIC,
     )
 
 

@@ -48,7 +48,12 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.disclosures import BY_EVALUATOR, BY_KEY_HOLDER, PAILLIER_HIDES
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    DRAWN_BY_THE_SYSTEM,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -98,7 +103,7 @@ class BlindedTests(Question[Verdicts], frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
         reveals="a fair coin for each number: tests are uniform but for at most one zero",
-        assuming="coins, factors and masks come from the operating system's generator",
+        assuming=DRAWN_BY_THE_SYSTEM,
     )
     tests: ForKeyHolder
     above: ForKeyHolder
@@ -122,7 +127,7 @@ class SealedTests(Question[Zeros], frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
         reveals="a fair coin for each number, which says nothing of a sign that stays sealed",
-        assuming="coins, factors and masks come from the operating system's generator",
+        assuming=DRAWN_BY_THE_SYSTEM,
     )
     tests: ForKeyHolder
     numbers: int

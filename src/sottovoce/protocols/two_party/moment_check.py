@@ -42,6 +42,12 @@ from sottovoce.paillier import (
     stack,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
+from sottovoce.protocols.disclosures import (
+    BY_EVALUATOR,
+    BY_KEY_HOLDER,
+    MASKS_REACH_KAPPA_BITS_IN_SLOTS,
+    PAILLIER_HIDES,
+)
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -58,9 +64,9 @@ class MomentSizes(Message, frozen=True):
     """The sum of masked diagonals, masked right-hand sides cut short, and the sum of squares."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, who cannot decrypt it",
+        seen_by=BY_EVALUATOR,
         reveals="nothing: fresh ciphertexts of masked numbers and of sums of them",
-        assuming="Paillier encryption hides, under the assumption of the key's profile",
+        assuming=PAILLIER_HIDES,
     )
     trace: Ciphertext
     vectors: Ciphertext
@@ -71,9 +77,9 @@ class MaskedMoments(Question[MomentSizes], frozen=True):
     """⟨⟨sums of diagonals + r⟩⟩ and ⟨⟨b + 2^ℓ + ρ⟩⟩, of which so many bits are cut off."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the key holder, who decrypts it",
+        seen_by=BY_KEY_HOLDER,
         reveals="the size of the moments; every number is noise",
-        assuming="masks used once reach κ bits beyond the values, in slots that hold both",
+        assuming=MASKS_REACH_KAPPA_BITS_IN_SLOTS,
     )
     diagonals: ForKeyHolder
     vectors: ForKeyHolder

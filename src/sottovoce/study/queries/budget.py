@@ -14,7 +14,12 @@ from typing import ClassVar
 
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.protocols.conversation import Party, Receive, Send
-from sottovoce.protocols.disclosures import BY_ASKER
+from sottovoce.protocols.disclosures import (
+    BATCHES_ARE_PADDED,
+    BUDGET_IS_ON_THE_CARD,
+    BY_ASKER,
+    BY_COUNTING_COORDINATOR,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.study import Study
 
@@ -33,9 +38,9 @@ class QueryRequest(Message, frozen=True):
     """
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who counts queries",
+        seen_by=BY_COUNTING_COORDINATOR,
         reveals="that this peer asks now, and for how many documents, rounded up",
-        assuming="batches are padded",
+        assuming=BATCHES_ARE_PADDED,
     )
     number: int
     documents: int
@@ -49,7 +54,7 @@ class QueryGrant(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
         reveals="what is left of its own budget",
-        assuming="the budget is on the study card",
+        assuming=BUDGET_IS_ON_THE_CARD,
     )
     left: int
 
@@ -60,7 +65,7 @@ class QueryRefusal(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
         reveals="that it asked for more than is left of its own budget",
-        assuming="the budget is on the study card",
+        assuming=BUDGET_IS_ON_THE_CARD,
     )
     left: int
 

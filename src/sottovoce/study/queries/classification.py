@@ -50,7 +50,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Encrypted, ForKeyHolder, SparseRows, Unsent
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_ASKER
+from sottovoce.protocols.disclosures import BY_ASKER, CONSENT_TO_MARGINS, NUMBERS_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.carries import AskSide, KeySide
 from sottovoce.protocols.shares.holders import Holder, deal_seeds
@@ -123,7 +123,7 @@ class DealRequest(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of this query, neither the coordinator nor the asker",
         reveals="that this peer asks, for how many documents, and how large scores can be",
-        assuming="these numbers are public",
+        assuming=NUMBERS_ARE_PUBLIC,
     )
     asker: str
     number: int
@@ -142,7 +142,7 @@ class ScoreShare(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
         reveals="the scores of its own documents; as many as there are features give the model",
-        assuming="every peer consented to release = margin",
+        assuming=CONSENT_TO_MARGINS,
     )
     words: wire.Words
 

@@ -20,6 +20,7 @@ from typing import ClassVar
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.paillier import Encrypted, Unsent, stack
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
+from sottovoce.protocols.disclosures import CONSENT_TO_LOOKUPS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.classification import RemotePart
@@ -44,7 +45,7 @@ class EntityQuestion(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the seats that the plan lets answer, sealed against everybody else",
         reveals="which entities the asker asks about, and when",
-        assuming="every peer consented to remote = full",
+        assuming=CONSENT_TO_LOOKUPS,
     )
     number: int
     entities: tuple[str, ...]
@@ -56,7 +57,7 @@ class EntityUnknown(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker, sealed against everybody else",
         reveals="that the answering peer does not hold the entity at this place of the query",
-        assuming="every peer consented to remote = full",
+        assuming=CONSENT_TO_LOOKUPS,
     )
     place: int
 

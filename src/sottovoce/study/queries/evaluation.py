@@ -30,7 +30,7 @@ from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_EVERY_PEER, BY_PEERS_AND_EVALUATOR
+from sottovoce.protocols.disclosures import BY_EVERY_PEER, BY_PEERS_AND_EVALUATOR, SUM_IS_OVER_MANY
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.choices import Engine
 from sottovoce.study.party_context import PartyContext
@@ -62,7 +62,7 @@ class JointConfusion(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
         reveals="the joint confusion table and ROC without small cells",
-        assuming="at least three peers and twenty documents are in the sum",
+        assuming=SUM_IS_OVER_MANY,
     )
     counts: wire.Words
     left_out: wire.Words

@@ -18,7 +18,12 @@ from sottovoce.numbers.ring import Words
 from sottovoce.paillier import Ciphertext, Layout, PublicKey, SecretKey
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_EVERY_PEER, NUMBERS_ARE_ON_THE_CARD
+from sottovoce.protocols.disclosures import (
+    BY_EVERY_PEER,
+    BY_EVERY_PEER_SEALED,
+    CONSENT_TO_RELEASE,
+    NUMBERS_ARE_ON_THE_CARD,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.release import Opens
@@ -58,9 +63,9 @@ class ReleasedShare(Message, frozen=True):
     """One of two shares of the model, where the plan releases it to the peers."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study, sealed against everybody else",
+        seen_by=BY_EVERY_PEER_SEALED,
         reveals="with the other share the weights of the model, as the study card announced",
-        assuming="every peer consented to release = peers",
+        assuming=CONSENT_TO_RELEASE,
     )
     words: wire.Words
 

@@ -33,6 +33,7 @@ from scipy import sparse
 
 from sottovoce.errors import InputError, SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_COUNTING_COORDINATOR, QUERY_TIMES_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import QuorumMember, seated
 from sottovoce.protocols.quorum.fast_labels import (
@@ -96,9 +97,9 @@ class LabelsReady(Message, frozen=True):
     """The asker has its covered scores: with the verdict that comes next it learns labels."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the coordinator, who counts queries",
+        seen_by=BY_COUNTING_COORDINATOR,
         reveals="nothing but that the asker has its covered scores",
-        assuming="the time of a query is public",
+        assuming=QUERY_TIMES_ARE_PUBLIC,
     )
 
 
@@ -108,7 +109,7 @@ class TellLabels(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the member that finds labels with the asker",
         reveals="nothing but that the query is counted",
-        assuming="the time of a query is public",
+        assuming=QUERY_TIMES_ARE_PUBLIC,
     )
 
 

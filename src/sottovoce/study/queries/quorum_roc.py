@@ -26,7 +26,7 @@ from scipy import sparse
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.numbers.residues import Planes
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_COORDINATOR
+from sottovoce.protocols.disclosures import BATCHES_ARE_PADDED, BY_COORDINATOR
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import QuorumMember, seated
 from sottovoce.protocols.quorum.opening import Opener
@@ -61,7 +61,7 @@ class RowsToCount(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,
         reveals="how many held-out documents this peer has, rounded up",
-        assuming="batches are padded",
+        assuming=BATCHES_ARE_PADDED,
     )
     rows: int
 
@@ -72,7 +72,7 @@ class CountedRows(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="every member and every peer of the evaluation",
         reveals="how many held-out documents every peer has, rounded up",
-        assuming="batches are padded",
+        assuming=BATCHES_ARE_PADDED,
     )
     rows: tuple[int, ...]
 

@@ -35,7 +35,11 @@ from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_ASKER
+from sottovoce.protocols.disclosures import (
+    BY_ASKER,
+    COORDINATOR_AND_ASKER_DO_NOT_POOL,
+    NUMBERS_ARE_PUBLIC,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import deal_seeds, words_of
 from sottovoce.protocols.shares.row_scores import (
@@ -64,7 +68,7 @@ class ScoreRequest(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who holds a share of the model",
         reveals="that this peer asks, for how many documents, rounded up, and who deals",
-        assuming="these numbers are public",
+        assuming=NUMBERS_ARE_PUBLIC,
     )
     asker: str
     number: int
@@ -103,7 +107,7 @@ class HandedScores(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
         reveals="nothing: uniform without the coordinator's shares",
-        assuming="coordinator and asker do not pool",
+        assuming=COORDINATOR_AND_ASKER_DO_NOT_POOL,
     )
     words: wire.Words
 
@@ -114,7 +118,7 @@ class CountShare(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the asker, whose own rows were counted",
         reveals="nothing: uniform without the coordinator's share",
-        assuming="coordinator and asker do not pool",
+        assuming=COORDINATOR_AND_ASKER_DO_NOT_POOL,
     )
     words: wire.Words
 

@@ -32,6 +32,7 @@ from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_PEER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import deal_seeds, take_seed
@@ -67,7 +68,7 @@ class CountsKey(Message, frozen=True):
     """The key under which peers show that their blocks have the same counts."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one other peer, sealed end to end against everybody else",
+        seen_by=BY_ONE_PEER,
         reveals="nothing: random bytes",
         assuming="no peer gives it to the coordinator, who could test guesses of counts with it",
     )

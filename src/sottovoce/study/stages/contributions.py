@@ -29,7 +29,7 @@ from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.blind_sum.spaces import WordMask
 from sottovoce.protocols.conversation import Party, Send, gather
-from sottovoce.protocols.disclosures import TWO_DO_NOT_POOL
+from sottovoce.protocols.disclosures import BY_EVALUATOR_SEALED, TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.course import System
@@ -76,7 +76,7 @@ class ShareSeed(Message, frozen=True):
     """The seed of the evaluator's share of one peer's moments."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, sealed against the coordinator",
+        seen_by=BY_EVALUATOR_SEALED,
         reveals="nothing: random bytes, drawn before any document was read",
         assuming=TWO_DO_NOT_POOL,
     )

@@ -25,7 +25,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace
 from sottovoce.protocols.conversation import Party, Send, gather, receive
-from sottovoce.protocols.disclosures import BY_COORDINATOR, TWO_DO_NOT_POOL
+from sottovoce.protocols.disclosures import BY_COORDINATOR, BY_EVALUATOR_SEALED, TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
@@ -38,7 +38,7 @@ class CountSeed(Message, frozen=True):
     """The seed of the evaluator's share of one peer's counts."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the evaluator, sealed against the coordinator",
+        seen_by=BY_EVALUATOR_SEALED,
         reveals="nothing: a seed of random numbers, which stand for one half of the counts",
         assuming=TWO_DO_NOT_POOL,
     )

@@ -23,7 +23,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.paillier import Ciphertext, Encrypted, Layout, Plain, encrypt, stack
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_COORDINATOR
+from sottovoce.protocols.disclosures import BY_COORDINATOR, CONSENT_TO_FEATURE_LISTS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.arrangement import Weights
 from sottovoce.study.party_context import PartyContext
@@ -45,7 +45,7 @@ class FeatureList(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,
         reveals="which features this peer's documents have: of text, which chosen words they use",
-        assuming="every peer consented to weights = reveal_feature_lists_to_coordinator",
+        assuming=CONSENT_TO_FEATURE_LISTS,
     )
     columns: wire.Words
 
@@ -56,7 +56,7 @@ class ListedFeatures(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who does not know which word a column is",
         reveals="which nameless columns of the model this peer's documents have",
-        assuming="every peer consented to weights = reveal_feature_lists_to_coordinator",
+        assuming=CONSENT_TO_FEATURE_LISTS,
     )
     peer: str
     columns: wire.Words

@@ -24,7 +24,7 @@ import numpy as np
 from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
-from sottovoce.protocols.disclosures import ROSTER_IS_PUBLIC
+from sottovoce.protocols.disclosures import ROSTER_IS_PUBLIC, SUM_IS_OVER_MANY
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.protocols.shares.products import FactorShare
 from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
@@ -73,7 +73,7 @@ class ChosenPenalty(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="every peer, and the evaluator or every member",
         reveals="which of the agreed penalties was best over all peers together",
-        assuming="at least three peers and twenty documents are in the sum",
+        assuming=SUM_IS_OVER_MANY,
     )
     index: int
 

@@ -33,6 +33,7 @@ from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_ONE_PEER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import seal, unseal
@@ -73,7 +74,7 @@ class DictionaryKeyBox(Message, frozen=True):
     """The key under which words become buckets, sealed by the peer that drew it."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="one other peer, sealed end to end against everybody else",
+        seen_by=BY_ONE_PEER,
         reveals="the key with which every peer can test whether a word was chosen",
         assuming="no peer gives it to the coordinator, who has the counts",
     )

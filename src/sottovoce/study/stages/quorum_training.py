@@ -23,7 +23,12 @@ from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, followed_by, gather, receive
-from sottovoce.protocols.disclosures import BY_EVERY_PEER, ROSTER_IS_PUBLIC
+from sottovoce.protocols.disclosures import (
+    BY_EVERY_PEER,
+    BY_EVERY_PEER_SEALED,
+    CONSENT_TO_RELEASE,
+    ROSTER_IS_PUBLIC,
+)
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import seated
 from sottovoce.protocols.quorum.opening import Opener, read_planes
@@ -62,9 +67,9 @@ class ReleasedPart(Message, frozen=True):
     """One member's share of the model, where the plan releases it to the peers."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer of the study, sealed against everybody else",
+        seen_by=BY_EVERY_PEER_SEALED,
         reveals="with the other members' shares the weights, as the study card announced",
-        assuming="every peer consented to release = peers",
+        assuming=CONSENT_TO_RELEASE,
     )
     share: wire.Residues
 

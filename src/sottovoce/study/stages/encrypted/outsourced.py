@@ -43,7 +43,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
+from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD, SEATS_OF_ONE_ORGANISATION
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
@@ -109,7 +109,7 @@ class OpenedModel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own peer, sealed against everybody else",
         reveals="the model in the clear, to the owner that has its key",
-        assuming="both seats are of one organisation",
+        assuming=SEATS_OF_ONE_ORGANISATION,
     )
     thetas: wire.Words
 
@@ -120,7 +120,7 @@ class OwnersChoice(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator",
         reveals="which of the agreed penalties was best on documents that were held back",
-        assuming="both seats are of one organisation",
+        assuming=SEATS_OF_ONE_ORGANISATION,
     )
     index: int
 
