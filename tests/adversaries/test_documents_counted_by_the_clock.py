@@ -74,6 +74,9 @@ class Watching:
 
     async def acknowledge(self, position: int) -> None: ...
 
+    def held_back(self) -> float:
+        return 0.0
+
 
 class Quiet:
     """A witness that writes nothing down."""

@@ -43,6 +43,7 @@ from sottovoce.course.inputs import (
     CleanedUp,
     Failure,
     Heard,
+    LettersHeld,
     Order,
     Ordered,
     Overdue,
@@ -108,6 +109,7 @@ def inputs(told: Told) -> list[Any]:
         Overdue(session, "valley"),
         Seen("valley"),
         SumsAgreed(frozenset()),
+        LettersHeld(3.0),
         Ordered(Order.CANCEL),
         Ordered(Order.CLOSE),
         CleanedUp(),
@@ -384,6 +386,26 @@ def test_what_is_of_an_earlier_attempt_changes_nothing(told: Told) -> None:
     told.hears("north", Failed(before, "InputError", ""))
     assert told.ran[-1] == "dictionary 2"
     assert told.state.record.gone == ("valley",)
+
+
+def test_a_server_that_takes_no_letters_counts_that_time_against_nobody(told: Told) -> None:
+    """Its disk is full: the last report cannot be sent, and everybody else's was."""
+    told.everybody()
+    told(ProgramEnded(told.state.session, None, PEERS))
+    for name in OTHERS:
+        if name != "valley":
+            told.hears(name, Done(told.state.session, kept=True))
+    until = told.state.reports_until
+    told.now = until + 1
+    told(Seen("valley"))
+    told(LettersHeld(40.0))
+    assert told(Tick()) == (WakeAt(until + 40),)
+    assert told.state.record.gone == ()
+    told(LettersHeld(100.0))
+    told.now = until + 99
+    told.hears("valley", Done(told.state.session, kept=True))
+    assert told.ran[-1] == "dictionary 1"
+    assert told.state.record.gone == ()
 
 
 def test_no_model_no_query(told: Told) -> None:

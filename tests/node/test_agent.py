@@ -1,6 +1,7 @@
 """One seat at work: what happens to a session while something else waits for its turn."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.letters import Chat, Noise, Plain
+from sottovoce.node.seat import seat_runtime
 from sottovoce.node.seat.deciders import RunningProgram, Waits
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -42,11 +44,21 @@ class Quiet:
     def flush(self) -> None: ...
 
 
+class Unsent:
+    """A server that held letters back for so many seconds."""
+
+    held = 0.0
+
+    def held_back(self) -> float:
+        return self.held
+
+
 class Listening:
     """A decider that only remembers which programs ended."""
 
     def __init__(self) -> None:
         self.ends: list[RunningProgram] = []
+        self.late: list[str] = []
 
     async def hear(self, *_: Any) -> None: ...
 
@@ -55,7 +67,8 @@ class Listening:
     def ended(self, running: RunningProgram) -> None:
         self.ends.append(running)
 
-    def overdue(self, *_: Any) -> None: ...
+    def overdue(self, running: RunningProgram, party: str) -> None:
+        self.late.append(party)
 
 
 def at_work(tmp_path: Path, story: Callable[[SeatRuntime, Listening], Awaitable[None]]) -> None:
@@ -66,7 +79,7 @@ def at_work(tmp_path: Path, story: Callable[[SeatRuntime, Listening], Awaitable[
             "alice",
             "study",
             journal=Journal(tmp_path / "journal.db", key=bytes(32)),
-            post=None,  # type: ignore[arg-type]  # nothing is sent here
+            post=Unsent(),  # type: ignore[arg-type]  # nothing is sent here
             audit=Quiet(),
             control=lambda _: b"control",
             waits=Waits(60, 60),
@@ -122,5 +135,24 @@ def test_a_session_that_begins_again_is_not_ended_by_what_waited_for_the_one_bef
         for number in range(2):
             await agent._take(number + 2, letter(number))
         assert decider.ends == [again]
+
+    at_work(tmp_path, story)
+
+
+@pytest.mark.parametrize(("held", "late"), [(0.0, ["bob"]), (50.0, ["bob"]), (3600.0, [])])
+def test_time_in_which_the_server_held_letters_back_makes_nobody_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: float, late: list[str]
+) -> None:
+    """An hour passes; a program waits for a minute."""
+    hour = 3600.0
+
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        running = await begun(agent)
+        now = time.monotonic()
+        monkeypatch.setattr(seat_runtime.time, "monotonic", lambda: now + hour)
+        monkeypatch.setattr(Unsent, "held", held)
+        await agent._expire(running)
+        monkeypatch.undo()
+        assert decider.late == late
 
     at_work(tmp_path, story)

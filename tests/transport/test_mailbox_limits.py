@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.ports import STUDY, served_mailbox
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, KeyFileError
 from sottovoce.transport import Limits, Mailbox
@@ -206,6 +207,32 @@ def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
         await mailbox.post(letter(0, bytes(51)))
 
     run(tmp_path / "mail.db", story)
+
+
+def test_the_time_in_which_a_disk_is_full_is_told_to_every_seat(tmp_path, monkeypatch):
+    usage = SimpleNamespace(total=10_000, free=2_600)
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            mailbox = served.callbacks.mailbox(STUDY)
+            posting = asyncio.create_task(alice.post(letter(0, bytes(80), sender="alice")))
+            while not mailbox.held_back():  # noqa: ASYNC110 - the server's own state
+                await asyncio.sleep(0.01)
+            # The coordinator's own letters have room: whoever waits for others waits on.
+            await mailbox.post(letter(0, bytes(80), sender="coordinator"))
+            while not bob.held_back():
+                await bob.fetch(wait=0.0)
+            # A quarter of what is free is room enough.
+            usage.free = 5_000
+            await posting
+            before = mailbox.held_back()
+            assert 1 <= bob.held_back() <= before
+            await asyncio.sleep(0.02)
+            assert mailbox.held_back() == before
+
+    asyncio.run(story())
 
 
 def test_the_coordinators_people_hear_that_letters_wait_for_room(caplog):

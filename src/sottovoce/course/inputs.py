@@ -110,6 +110,13 @@ class SumsAgreed:
 
 
 @dataclass(frozen=True)
+class LettersHeld:
+    """The seconds in which our server could take no letters, since it began."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Ordered:
     """The people of the coordinator gave an order."""
 

@@ -40,6 +40,7 @@ from sottovoce.course.control import (
 from sottovoce.course.inputs import (
     CleanedUp,
     Heard,
+    LettersHeld,
     Order,
     Ordered,
     Overdue,
@@ -262,6 +263,12 @@ def _agree_sums(turn: _Turn, happened: SumsAgreed) -> None:
     turn.change(opened=turn.state.opened | happened.opened)
 
 
+def _hold(turn: _Turn, happened: LettersHeld) -> None:
+    """Reports are letters, too: who could not send one has as much longer."""
+    state, longer = turn.state, happened.seconds - turn.state.held
+    turn.change(held=happened.seconds, reports_until=state.reports_until + longer)
+
+
 def _note_waits(turn: _Turn, happened: ProgramWaits) -> None:
     turn.change(waits=happened)
 
@@ -285,6 +292,7 @@ INPUTS = (
     Overdue,
     Seen,
     SumsAgreed,
+    LettersHeld,
     Ordered,
     CleanedUp,
     Tick,
@@ -344,6 +352,7 @@ TABLE = table_of(
         ),
         Row(PHASES, (Seen,), _see),
         Row(PHASES, (SumsAgreed,), _agree_sums),
+        Row(PHASES, (LettersHeld,), _hold),
         Row((Phase.FINISHED,), (Started,), _start_finished),
         Row((Phase.STOPPED, Phase.CLOSED), (Started,), _start_over),
         Row((Phase.FINISHED,), (Ordered,), _obey_close, (Phase.FINISHED, Phase.CLOSED)),

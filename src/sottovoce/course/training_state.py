@@ -25,7 +25,7 @@ class Training:
 
     The `record` outlives the process. Everything else is what this process saw: the enrolled keys,
     when seats were seen, which sums are agreed on, the progress of our own program in the current
-    attempt, and until when we wait for the others' reports.
+    attempt, until when we wait for the others' reports, and how long our server took no letters.
     """
 
     terms: Terms
@@ -38,6 +38,7 @@ class Training:
     began: float = 0.0
     ended: ProgramEnded | None = None
     reports_until: float = 0.0
+    held: float = 0.0
     waits: ProgramWaits | None = None
     missing: tuple[str, ...] = ()
 

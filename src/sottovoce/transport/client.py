@@ -12,6 +12,7 @@ this name only: of two copies of a seat one is refused.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from weakref import WeakValueDictionary
 import aiohttp
 from yarl import URL
 
+from sottovoce.course.held_time import ToldHeldTime
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import CopyError, MalformedError, MisuseError, ViolationError
@@ -43,7 +45,15 @@ from sottovoce.transport.faults import (
 from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
-from sottovoce.transport.signing import KEY, PROTOCOL, TIME, SignedRequest, Signer, body_digest
+from sottovoce.transport.signing import (
+    HELD,
+    KEY,
+    PROTOCOL,
+    TIME,
+    SignedRequest,
+    Signer,
+    body_digest,
+)
 from sottovoce.transport.versions import AGENT, OFFER
 from sottovoce.wire import Value
 
@@ -119,6 +129,7 @@ class CoordinatorLine:
         self._session: aiohttp.ClientSession | None = None
         self._past = past
         self._largest = largest
+        self._held_time = ToldHeldTime(time.monotonic())
         self._run = self._run_before = b""
         self._taking_up = asyncio.Lock()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
@@ -203,6 +214,10 @@ class CoordinatorLine:
         path = "/v1/acknowledge?" + urlencode({"position": position})
         call = _Call(SignedRequest("POST", path), f"acknowledging letters up to {position}")
         _read(await self._at_work(call), Acknowledged)
+
+    def held_back(self) -> float:
+        """The seconds in which the server held letters back, as it says."""
+        return self._held_time.believed
 
     # Our run: the one process that works at this seat.
 
@@ -384,12 +399,14 @@ class CoordinatorLine:
         ):
             data = await _bounded(response)
         self._listen_to_clock(response.headers.get(TIME, ""))
+        if _is_number(held := response.headers.get(HELD, "")):
+            self._held_time = self._held_time.heard(float(held), time.monotonic())
         if response.status != 200:
             raise Refusal.read(response.status, data)
         return data
 
     def _listen_to_clock(self, text: str) -> None:
-        if text.isascii() and text.isdigit() and len(text) <= 15:
+        if _is_number(text):
             self._signer.follow_clock(int(text))
 
     def _open(self) -> aiohttp.ClientSession:
@@ -433,6 +450,10 @@ async def _slices(body: memoryview, unasked: asyncio.Timeout) -> AsyncIterator[b
         unasked.reschedule(None)
     for start in range(0, len(body), _SLICE):
         yield bytes(body[start : start + _SLICE])
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 15
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

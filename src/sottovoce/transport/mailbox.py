@@ -10,27 +10,33 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
+from sottovoce.course.control import COORDINATOR
+from sottovoce.course.held_time import HeldTime
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.study.relay import Letter
 from sottovoce.transport.committing import Committer, Job
 from sottovoce.transport.limits import AT_ONCE, PART, Limits
-from sottovoce.transport.mailbox_database import Connection, Database, SqliteDatabase
+from sottovoce.transport.mailbox_database import AWAY, Connection, Database, SqliteDatabase
 from sottovoce.transport.mailbox_tables import (
     LetterSummary,
     MailboxTables,
     Place,
     Progress,
 )
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.signing import body_digest
 
+T = TypeVar("T")
+
+# Refusals for which no seat can do anything.
+_HOLDING = frozenset({DISK_FULL, AWAY})
 # The most letters of one fetch, besides its limit in bytes.
 _MOST_LETTERS = 256
 
@@ -77,6 +83,7 @@ class Mailbox:
         )
         self._highest = self._database.highest(self._reading)
         self._taken: dict[str, int] = {}
+        self._held_time = HeldTime()
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         # The running digests of uploads; a lost one is computed again.
         self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
@@ -121,7 +128,7 @@ class Mailbox:
         return await self._begun(letter, begin)
 
     async def _begun(self, letter: LetterSummary, job: Job[Progress]) -> Progress:
-        progress = await self._committer.submit(job)
+        progress = await self._stored(letter, self._committer.submit(job))
         if progress.position is None and progress.received == letter.size:
             return await self._finish(letter)
         return progress
@@ -131,9 +138,10 @@ class Mailbox:
         if not start and len(data) == letter.size <= PART:
             return await self._append_whole(letter, data)
         now = self._clock()
-        progress = await self._committer.submit(
+        append = self._committer.submit(
             lambda to: self._store.append(to, letter, start, data, now=now), size=len(data)
         )
+        progress = await self._stored(letter, append)
         if progress.position is None:
             self._hash(letter.place, start, data)
             if progress.received == letter.size:
@@ -298,7 +306,23 @@ class Mailbox:
 
         future = self._committer.submit(job, size=size)
         future.add_done_callback(arrived)
-        return await asyncio.shield(future)
+        return await self._stored(letter, asyncio.shield(future))
+
+    async def _stored(self, letter: LetterSummary, done: Awaitable[T]) -> T:
+        """Count the time in which letters of others than the coordinator wait for room."""
+        sender = letter.place.sender
+        try:
+            result = await done
+        except Refusal as problem:
+            if problem.kind in _HOLDING and sender != COORDINATOR:
+                self._held_time = self._held_time.refused(sender, time.monotonic())
+            raise
+        self._held_time = self._held_time.took(sender, time.monotonic())
+        return result
+
+    def held_back(self) -> float:
+        """The seconds since the start in which letters were held back, for want of room."""
+        return self._held_time.seconds(time.monotonic())
 
     def _told(self, recipient: str, position: int) -> None:
         """Another process stored a letter; called in a thread of the database."""

@@ -329,15 +329,8 @@ class MailboxTables:
         reserved = min(self._limits.reserved, disk.total // 4)
         free, mine = disk.free - reserved, self._stored.get(sender, 0)
         share = (free + mine) // _SENDERS
-        if size <= free and mine + size > share:
-            raise Refusal(
-                507,
-                "mailbox-full",
-                f"letters of {sender!r}: expected at most {share} waiting bytes, a quarter of "
-                f"the coordinator's free disk, found {mine + size}",
-                hints=("the letter is sent again automatically when others were taken",),
-            )
-        if size > free:
+        if size > min(free, share):
+            # Even if none of its letters waited: the sender can do nothing about it.
             raise Refusal(
                 507,
                 DISK_FULL,
@@ -345,6 +338,14 @@ class MailboxTables:
                 hints=(
                     "the coordinator must free some space; the letter is sent again automatically",
                 ),
+            )
+        if mine + size > share:
+            raise Refusal(
+                507,
+                "mailbox-full",
+                f"letters of {sender!r}: expected at most {share} waiting bytes, a quarter of "
+                f"the coordinator's free disk, found {mine + size}",
+                hints=("the letter is sent again automatically when others were taken",),
             )
 
     def _check_uploads(self, to: Connection, sender: str, *, now: float) -> None:

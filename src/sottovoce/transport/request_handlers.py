@@ -38,6 +38,7 @@ from sottovoce.transport.queries import (
 )
 from sottovoce.transport.server_callbacks import ServerCallbacks
 from sottovoce.transport.signing import (
+    HELD,
     PROTOCOL,
     TIME,
     SignatureChecks,
@@ -227,7 +228,9 @@ class RequestHandlers:
         with self._polling(caller, run):
             letters = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
         self._charge(caller, sum(len(letter.body or b"") for letter in letters))
-        return _told(Fetched(tuple(map(_waiting, letters))))
+        answer = _told(Fetched(tuple(map(_waiting, letters))))
+        answer.headers[HELD] = str(int(mailbox.held_back()))
+        return answer
 
     async def piece(self, request: web.Request) -> web.Response:
         """Bytes of a long letter."""

@@ -31,6 +31,7 @@ NONCE = "Sottovoce-Nonce"
 DIGEST = "Sottovoce-Digest"
 SIGNATURE = "Sottovoce-Signature"
 TIME = "Sottovoce-Time"
+HELD = "Sottovoce-Held-Back"
 PROTOCOL = "Sottovoce-Protocol"
 
 PURPOSE = "transport/request/v1"

@@ -55,6 +55,10 @@ class LocalLetterSender:
         """The coordinator's own letters."""
         return await once_back(lambda: self._mailbox.letters(COORDINATOR, after=after, wait=wait))
 
+    def held_back(self) -> float:
+        """The seconds in which this server held letters back."""
+        return self._mailbox.held_back()
+
     async def acknowledge(self, position: int) -> None:
         """These are on our disk."""
         await once_back(lambda: self._mailbox.acknowledge(COORDINATOR, position))

@@ -24,6 +24,7 @@ from sottovoce.course.control import COORDINATOR, LedgerHead
 from sottovoce.course.inputs import (
     CleanedUp,
     Failure,
+    LettersHeld,
     Overdue,
     ProgramEnded,
     ProgramWaits,
@@ -128,10 +129,13 @@ class TrainingCoordinator(Carrier[Training]):
         self.see(ProgramWaits(session, running.awaited, running.whom, until))
 
     def look(self) -> None:
-        """Read the record of opened sums: a step of our program may have added to it."""
+        """Read the opened sums, to which a step may have added, and how long letters were held."""
         opened = frozenset(self.sums.book.spent)
         if not opened <= self.state.opened:
             self.see(SumsAgreed(opened))
+        held = self.agent.held_back()
+        if held != self.state.held:
+            self.see(LettersHeld(held))
 
     # Actions.
 

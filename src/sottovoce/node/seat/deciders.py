@@ -1,6 +1,5 @@
 """The interfaces of a seat's runtime: decider, connection, gate and ledger."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +28,9 @@ class LetterSender(Protocol):
 
     async def fetch(self, after: int, *, wait: float) -> Sequence[tuple[int, Letter]]:
         """The letters after a position; waits up to `wait` seconds for one."""
+
+    def held_back(self) -> float:
+        """The seconds in which the server held letters back for want of room, so far."""
 
     async def acknowledge(self, position: int) -> None:
         """Letters up to this position are on our disk."""
@@ -113,14 +115,13 @@ class Decider(Protocol):
 
 @dataclass(eq=False)
 class RunningProgram:
-    """A running program of a session, and since when it waits."""
+    """A running program of a session, and since when it waits, by the clock of its seat."""
 
     sitting: SeatSession
     stage: str
     attempt: int
     seat: DurableSeat[Any] = field(repr=False)
-    began: float = field(default_factory=time.monotonic)
-    since: float = field(default_factory=time.monotonic)
+    since: float
     waiting: Receive | Gather | None = None
     letters: int = 0
     bytes: int = 0
@@ -137,13 +138,13 @@ class RunningProgram:
                 return kebab(kind.__name__)
         return "nothing"
 
-    def note_wait(self) -> bool:
+    def note_wait(self, now: float) -> bool:
         """Restart the clock if the program now waits for something else."""
         if self.seat.late != self.whom:
             self.whom, self.announced = self.seat.late, False
         if self.seat.waiting is self.waiting:
             return False
-        self.waiting, self.since, self.announced = self.seat.waiting, time.monotonic(), False
+        self.waiting, self.since, self.announced = self.seat.waiting, now, False
         return True
 
 

@@ -44,6 +44,10 @@ class RetryingLine:
         """The letters behind a position."""
         return await self._tried(lambda: self._line.fetch(after, wait=wait))
 
+    def held_back(self) -> float:
+        """The seconds in which the server held letters back."""
+        return self._line.held_back()
+
     async def acknowledge(self, position: int) -> None:
         """These letters are on our disk."""
         await self._tried(lambda: self._line.acknowledge(position))

@@ -135,8 +135,8 @@ class SeatRuntime:
         """Begin a program, or continue it from the journal."""
         async with self._turn:
             seat = await self.do(self._begun, sitting, program)
-            running = RunningProgram(sitting, *label, seat)
-            running.note_wait()
+            running = RunningProgram(sitting, *label, seat, self._clock())
+            running.note_wait(self._clock())
             self.running[sitting.session] = running
             # A program's last letters may leave after it ended.
             self._stages[sitting.session] = running.stage
@@ -164,7 +164,7 @@ class SeatRuntime:
         await self.drop(sitting.session)
         async with self._turn:
             seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
-        return RunningProgram(sitting, *label, seat)
+        return RunningProgram(sitting, *label, seat, self._clock())
 
     async def drop(self, session: bytes) -> RunningProgram | None:
         """Stop the program of a session; return it if it still ran."""
@@ -275,7 +275,7 @@ class SeatRuntime:
     async def _deliver(self, running: RunningProgram, letter: Letter) -> None:
         # The server keeps unacknowledged letters, so we need no cursor of our own.
         await self.do(self._delivered, running, letter)
-        running.note_wait()
+        running.note_wait(self._clock())
         self._count(running, len(letter.body))
 
     def _delivered(self, running: RunningProgram, letter: Letter) -> None:
@@ -437,11 +437,19 @@ class SeatRuntime:
             self.tell_watcher(SeatPartEnded(self.study, self.name, running.stage))
             self.decider.ended(running)
 
+    def _clock(self) -> float:
+        """A clock that stands still while the server holds letters back, so that nobody is late."""
+        return time.monotonic() - self._post.held_back()
+
+    def held_back(self) -> float:
+        """The seconds in which the server held letters back."""
+        return self._post.held_back()
+
     async def _watch(self) -> None:
         """End waits whose time is over."""
         while True:
             self._moved.clear()
-            now = time.monotonic()
+            now = self._clock()
             due = [
                 (self._due(running), running)
                 for running in self.running.values()
@@ -468,14 +476,14 @@ class SeatRuntime:
 
     async def _expire(self, running: RunningProgram) -> None:
         async with self._turn:
-            if running.seat.finished or self._due(running) > time.monotonic():
+            if running.seat.finished or self._due(running) > self._clock():
                 return
             if isinstance(running.waiting, Receive):
-                running.since = time.monotonic()
+                running.since = self._clock()
                 self.decider.overdue(running, running.waiting.sender)
                 return
             await self.do(running.seat.expire)
-            running.note_wait()
+            running.note_wait(self._clock())
         self._settle(running)
 
     def announce(self, what: str, whom: Sequence[str], until: float) -> None:
