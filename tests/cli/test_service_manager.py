@@ -35,8 +35,8 @@ def waits(log: str) -> None:
     async def forever() -> None:
         print("ready", flush=True)
         await asyncio.Event().wait()
-    with LogFile(Path(log)) as file:
-        run(forever(), afterwards="again", log=file)
+    with LogFile(Path(log)):
+        run(forever(), afterwards="again")
 
 sys.exit(cli.run(app, name="waits"))
 """
@@ -64,6 +64,57 @@ def test_a_service_manager_that_ends_a_program_finds_nothing_failed(
     assert "nothing is lost: again" in told
 
 
+# Sends itself the signal whenever it loads a module of ours: at every step of its start.
+_HUNG_UP = """
+import os, signal, sys
+class HangUp:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("sottovoce."):
+            os.kill(os.getpid(), signal.SIGHUP)
+from sottovoce.cli.process import run_process
+sys.meta_path.insert(0, HangUp())
+run_process()
+"""
+
+
+@pytest.mark.parametrize(("more", "code"), [(["--log", "serve.log"], 1), ([], -signal.SIGHUP)])
+def test_a_hang_up_while_a_server_starts_ends_it_only_without_a_log(
+    tmp_path: Path, more: list[str], code: int
+) -> None:
+    """There is no such address, and it lives to say so."""
+    command = ["serve", "--home", "home", "--host", "192.0.2.1", *more]
+    started = subprocess.run(
+        [sys.executable, "-c", _HUNG_UP, *command], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert started.returncode == code, started.stderr
+
+
+# The log is renamed, and the signal comes, before the process handles it.
+_RENAMED = """
+import os, signal
+from pathlib import Path
+from sottovoce.cli.hangups import hold_hangups
+from sottovoce.cli.log_file import LogFile
+hold_hangups()
+opened = LogFile._opened
+def renamed(log):
+    descriptor = opened(log)
+    if not Path("old").exists():
+        Path("log").rename("old")
+        os.kill(os.getpid(), signal.SIGHUP)
+    return descriptor
+LogFile._opened = renamed
+with LogFile(Path("log")) as log:
+    log.line("begins")
+"""
+
+
+def test_a_hang_up_that_came_before_the_log_was_open_opens_it_anew(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _RENAMED], cwd=tmp_path, check=True)
+    assert (tmp_path / "old").read_text() == ""
+    assert (tmp_path / "log").read_text().endswith("begins\n")
+
+
 def test_a_log_that_was_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
     path, old = tmp_path / "serve.log", tmp_path / "serve.log.1"
 
@@ -77,7 +128,7 @@ def test_a_log_that_was_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
         watch.on_event(ENROLLED)
 
     with LogFile(path) as log, Watch(quiet=True, log=log) as watch:
-        run(serving(watch), afterwards="again", log=log)
+        run(serving(watch), afterwards="again")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(old.read_text().splitlines()) == 2
     for line in (*old.read_text().splitlines(), *path.read_text().splitlines()):

@@ -7,10 +7,11 @@ from sottovoce.lazy_names import lazy_names
 if TYPE_CHECKING:
     import typer
 
-    from sottovoce.cli.program import main, run, run_process
+    from sottovoce.cli.process import run_process
+    from sottovoce.cli.program import main, run
 
     app: typer.Typer
 
 __all__ = ["app", "main", "run", "run_process"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"program": "app main run run_process"})
+__getattr__, __dir__ = lazy_names(__name__, {"program": "app main run", "process": "run_process"})

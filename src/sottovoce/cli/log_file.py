@@ -11,6 +11,7 @@ from typing import Annotated, Self
 
 import typer
 
+from sottovoce.cli.hangups import at_hangup, release_hangups
 from sottovoce.errors import InputError
 from sottovoce.keyfiles import unix
 from sottovoce.wire.printable import escaped
@@ -33,10 +34,20 @@ LogFormat = Annotated[
         case_sensitive=False,
     ),
 ]
+
+
+def _without_log(path: Path | None) -> Path | None:
+    """A command without a log ends at a hang-up, as others do."""
+    if path is None:
+        release_hangups()
+    return path
+
+
 LogPath = Annotated[
     Path | None,
     typer.Option(
         "--log",
+        callback=_without_log,
         metavar="FILE",
         dir_okay=False,
         help="Append every line, with its time, to this file too; SIGHUP reopens it.",
@@ -72,6 +83,7 @@ class LogFile:
         self._descriptor = self._opened()
         self._handler = logging.StreamHandler(self)
         self._handler.setFormatter(_ObjectFormatter() if self._as_objects else _formatter())
+        self._deaf = at_hangup(self.reopen)
 
     def __enter__(self) -> Self:
         logging.getLogger("sottovoce").addHandler(self._handler)
@@ -79,6 +91,7 @@ class LogFile:
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger("sottovoce").removeHandler(self._handler)
+        self._deaf()
         os.close(self._descriptor)
 
     def line(self, text: str) -> None:
@@ -98,8 +111,9 @@ class LogFile:
             opened = self._opened()
         except InputError:
             return
-        os.close(self._descriptor)
-        self._descriptor = opened
+        # Under the same number: a hang-up may come between a line and its writing.
+        os.dup2(opened, self._descriptor, inheritable=False)
+        os.close(opened)
 
     def _opened(self) -> int:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | unix.CLOEXEC

@@ -1,11 +1,8 @@
 """The program behind the command `sottovoce`: its commands, its options, its exit codes."""
 
-import atexit
 import os
 import sys
-import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -107,25 +104,6 @@ def __getattr__(name: str) -> Any:
 
 
 shell_words.propose_commands_of(whole_program)
-
-
-def run_process() -> NoReturn:
-    """Run the command, and end its process at once.
-
-    Unloading hundreds of modules takes as long as a short command. Exit handlers still run, and
-    working threads are waited for.
-    """
-    try:
-        main()
-    except SystemExit as ended:
-        code = ended.code
-    # The two things that the interpreter does first when it ends, and os._exit leaves out.
-    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
-    atexit._run_exitfuncs()  # noqa: SLF001
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else 0)
 
 
 def main() -> NoReturn:

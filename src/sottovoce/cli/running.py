@@ -3,27 +3,24 @@
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from sottovoce.cli import screen
 from sottovoce.cli.shell_words import placed
 
-if TYPE_CHECKING:
-    from sottovoce.cli.log_file import LogFile
-
 T = TypeVar("T")
 
 
-def run(program: Coroutine[Any, Any, T], *, afterwards: str, log: "LogFile | None" = None) -> T:
+def run(program: Coroutine[Any, Any, T], *, afterwards: str) -> T:
     """Run the program and return its result; if it is stopped, `afterwards` says how to continue.
 
     Ctrl-C interrupts it (exit code 130); SIGTERM of a service manager ends it with exit code 0.
     """
     came: list[signal.Signals] = []
     try:
-        return asyncio.run(_stoppable(program, came, log))
+        return asyncio.run(_stoppable(program, came))
     except (KeyboardInterrupt, asyncio.CancelledError):
         screen.say(f"stopped, and nothing is lost: {placed(afterwards)}", err=True)
         if signal.SIGTERM in came:
@@ -31,9 +28,7 @@ def run(program: Coroutine[Any, Any, T], *, afterwards: str, log: "LogFile | Non
         raise KeyboardInterrupt from None
 
 
-async def _stoppable(
-    program: Coroutine[Any, Any, T], came: list[signal.Signals], log: "LogFile | None"
-) -> T:
+async def _stoppable(program: Coroutine[Any, Any, T], came: list[signal.Signals]) -> T:
     """The program as a task that the signals of a keyboard and of a service manager cancel."""
     task = asyncio.ensure_future(program)
     loop = asyncio.get_running_loop()
@@ -44,6 +39,4 @@ async def _stoppable(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
-    if log is not None:
-        loop.add_signal_handler(signal.SIGHUP, log.reopen)
     return await task

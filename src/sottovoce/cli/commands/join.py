@@ -341,7 +341,6 @@ class Joining:
                 joined = run(
                     follow(self._study.membership, source, options=asked),
                     afterwards=f"`{self._again}` continues",
-                    log=log,
                 )
             except StoppedError as error:
                 raise stopped(self._study, str(error)) from None

@@ -109,7 +109,6 @@ def serve(
         run(
             _served(place, hearers, (monitor, push_metrics), stand_by=stand_by),
             afterwards="run `sottovoce serve` again to continue",
-            log=file,
         )
 
 

@@ -1,0 +1,37 @@
+"""SIGHUP opens a log anew; one that comes while a command still starts waits for its log.
+
+It is blocked rather than ignored: once the command knows that it has no log, a hang-up that came
+meanwhile ends it, as it would have at once.
+"""
+
+import signal
+from collections.abc import Callable
+
+_HANGUP = getattr(signal, "SIGHUP", None)
+
+
+def hold_hangups() -> None:
+    """Let hang-ups wait."""
+    if _HANGUP is not None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {_HANGUP})
+
+
+def release_hangups() -> None:
+    """Deliver a hang-up that waits, and all later ones."""
+    if _HANGUP is not None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {_HANGUP})
+
+
+def at_hangup(action: Callable[[], None]) -> Callable[[], None]:
+    """Do this at every hang-up, also at one that waits; returns what ends it."""
+    if _HANGUP is None:
+        return lambda: None
+    before = signal.signal(_HANGUP, lambda *_: action())
+    release_hangups()
+
+    def end() -> None:
+        # What comes now finds a command that ends anyway: its exit code stays its own.
+        hold_hangups()
+        signal.signal(_HANGUP, before)
+
+    return end
