@@ -1,14 +1,18 @@
 """Documents behind an address: the same ones as of a local file, whoever reads them."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sottovoce.cli.source_choice import SourceChoice
 from sottovoce.clusters import LocalCores
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.sources.files import address_of
+from sottovoce.sources.options import Format
 from sottovoce.sources.parting.parts import list_parts, parts_of
 from sottovoce.text.chunks import Workers, working_with
 from sottovoce.text.parts import PartedDocuments, PartTask, mapped
@@ -41,6 +45,37 @@ def memory() -> str:
 )
 def test_a_path_keeps_its_address(written: str, address: str | None) -> None:
     assert address_of(Path(written)) == address
+
+
+SECRETS = [
+    "ftp://user:hidden@host/notes.csv",
+    "sftp://user:hid@den@host/notes.csv",
+    "https://hidden@host/notes.csv",
+    "https://host/notes.csv?X-Amz-Signature=hidden",
+    "s3://bucket/a/notes.csv?token=hidden#hidden",
+    "abfs://container@account.host/notes.csv?sig=hidden",
+]
+
+
+@pytest.mark.parametrize("typed", SECRETS)
+@pytest.mark.parametrize("format", [None, "csv", "folder"])
+def test_an_address_with_a_secret_is_refused_and_not_shown(typed: str, format: str | None) -> None:  # noqa: A002
+    """It would stand in errors, logs, and the site's own record of what it joined with."""
+    options = replace(OPTIONS, format=None if format is None else Format(format))
+    for place in (typed, Path(typed)):
+        with pytest.raises(InputError, match="expected an address without a password") as refused:
+            open_source(place, options)
+        shown = "\n".join((refused.value.message, *refused.value.hints))
+        assert not {"hid", "den", "hidden", "user"} & set(re.split(r"[^a-z0-9]", shown))
+        assert "host" in shown or "bucket" in shown
+    with pytest.raises(InputError, match="expected an address without a password"):
+        SourceChoice(typed).absolute()
+
+
+def test_who_reads_and_which_container_may_stand_in_an_address() -> None:
+    for typed in ("sftp://user@host/notes.csv", "abfs://container@account.host/notes.csv"):
+        assert address_of(Path(typed)) == typed
+    assert address_of(Path("file:///srv/what?.csv")) == "file:///srv/what?.csv"
 
 
 def test_documents_are_those_of_a_local_file(memory: str, tmp_path: Path) -> None:

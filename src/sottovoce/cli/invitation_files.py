@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sottovoce.cli import screen
 from sottovoce.cli.shell_words import placed
 from sottovoce.errors import InputError
+from sottovoce.wire.addresses import without_secrets
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import InvitedOrganisation, StudyDescription
@@ -24,13 +25,14 @@ def checked_address(given: str | None, *, known: str = "") -> str:
     address = (given or known or f"https://{getfqdn()}:{PORT}").rstrip("/")
     try:
         parts = urlsplit(address)
-        fine = parts.scheme == "https" and bool(parts.hostname) and not (parts.path or parts.query)
+        more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+        fine = parts.scheme == "https" and bool(parts.hostname) and not more
         _ = parts.port
     except ValueError:
         fine = False
     if not fine:
         raise InputError(
-            f"--address: expected https://HOST:PORT, found {address!r}",
+            f"--address: expected https://HOST:PORT, found {without_secrets(address)!r}",
             hints=(f"--address https://study.example.org:{PORT}",),
         )
     return address

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
+from sottovoce.wire.addresses import origin_of
 from sottovoce.wire.tags import kebab
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _delivery(place: str) -> Callable[[bytes], None]:
     program = shutil.which(place)
     if program is None:
         raise InputError(
-            f"--notify: expected a program or an https address, found {place!r}",
+            f"--notify: expected a program or an https address, found {origin_of(place)!r}",
             hints=("chmod +x the program, and name it with its path",),
         )
     return lambda notice: _run(program, notice)

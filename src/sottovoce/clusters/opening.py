@@ -8,6 +8,7 @@ from sottovoce.clusters.dask_cluster import dask_workers
 from sottovoce.clusters.local_cores import LocalCores, usable_cores
 from sottovoce.errors import InputError
 from sottovoce.text.chunks import Workers
+from sottovoce.wire.addresses import origin_of
 
 NONE, LOCAL = "none", "local"
 _SCHEMES = ("tcp://", "tls://", "ucx://", "inproc://")
@@ -27,7 +28,8 @@ def open_cluster(
         return
     if name not in {NONE, LOCAL}:
         raise InputError(
-            f"cluster: expected local, none or the address of a dask scheduler, found {name!r}",
+            f"cluster: expected local, none or the address of a dask scheduler, found "
+            f"{origin_of(name)!r}",
             hints=("--cluster local", "--cluster tcp://127.0.0.1:8786"),
         )
     if name == NONE or usable_cores() == 1:

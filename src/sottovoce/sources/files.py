@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from sottovoce.errors import InputError
 from sottovoce.sources.packed import is_packed, open_packed
+from sottovoce.wire.addresses import without_secrets
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -97,12 +98,28 @@ def _near(path: Path) -> tuple[str, ...]:
 
 
 def address_of(path: Path) -> str | None:
-    """The address that a path stands for; None for a path of this machine."""
+    """The address that a path stands for; None for a path of this machine.
+
+    It stands in messages, logs and the site's own files, so one that may hold a secret is refused.
+    """
     scheme, *rest = path.parts or ("",)
     if not rest or not _SCHEME.fullmatch(scheme):
         return None
     # The addresses of local files have no host between the slashes.
-    return f"{scheme}//{'/' * (scheme == 'file:')}{'/'.join(rest)}"
+    address = f"{scheme}//{'/' * (scheme == 'file:')}{'/'.join(rest)}"
+    if _may_hold_secret(scheme, address, user=rest[0].rpartition("@")[0]):
+        raise InputError(
+            f"{without_secrets(address)}: expected an address without a password and without a "
+            f"query, which may be secrets",
+            hints=("put credentials into the configuration of the store, not into its address",),
+        )
+    return address
+
+
+def _may_hold_secret(scheme: str, address: str, *, user: str) -> bool:
+    """Whether there is a password, a query, or a user of a web address, which may be a token."""
+    of_web = scheme in {"http:", "https:"}
+    return ":" in user or (of_web and bool(user)) or (scheme != "file:" and "?" in address)
 
 
 def _look_at_remote(address: str) -> os.stat_result:

@@ -25,6 +25,7 @@ from sottovoce.errors import InputError
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Event, Listening
 from sottovoce.node.memberships import CoordinatorPlace
+from sottovoce.wire.addresses import origin_of
 from sottovoce.wire.tags import kebab
 
 LEAST_FREE = 2**26
@@ -89,7 +90,7 @@ class Monitor:
         """
         if urlsplit(address).scheme not in {"http", "https"}:
             raise InputError(
-                f"--push-metrics: expected an http or https address, found {address!r}",
+                f"--push-metrics: expected an http or https address, found {origin_of(address)!r}",
                 hints=("--push-metrics https://gateway.example.org/metrics/job/sottovoce",),
             )
         if self._text() is None:
