@@ -28,7 +28,7 @@ from sottovoce.estimators.plain_text import on_side
 from sottovoce.keyfiles.models import read_model
 from sottovoce.ledger import LedgerSeat, verify
 from sottovoce.node.coordinator.serving import registries
-from sottovoce.node.report_facts import site_evaluations
+from sottovoce.node.known_studies import site_evaluations
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys, key_path

@@ -1,6 +1,5 @@
 """Reports of failed commands: an error line and hints for people, one object for scripts."""
 
-import json
 import sys
 from contextvars import ContextVar
 from typing import Any
@@ -78,7 +77,7 @@ def tell_words(
     if wants_json():
         fields: dict[str, Any] = {"kind": kind, "message": message, "hints": list(hints)}
         fields |= {"party": party, "exit_code": code}
-        screen.say_json(json.dumps({"error": fields}, ensure_ascii=False), err=True)
+        screen.say_json({"error": fields}, err=True)
         return code
     screen.say(escaped(f"error: {message}"), err=True, fg=typer.colors.RED)
     for hint in hints:

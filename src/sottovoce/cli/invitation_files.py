@@ -1,6 +1,5 @@
 """Invitations as the coordinator gets them: printed, as JSON, or one file each."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +107,7 @@ def hand_out(
             for invited, invitation in letters
         }
         facts = {"study": study, "name": described.plan.name, "address": letters[0][1].address}
-        screen.say(json.dumps(facts | {"invitations": content}))
+        screen.say_json(facts | {"invitations": content})
         return
     screen.say(f"study {study}: {described.plan.name}")
     screen.say(

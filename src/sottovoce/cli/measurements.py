@@ -34,7 +34,7 @@ def figure(value: object) -> str:
 def show(facts: Row, rows: Sequence[Row], *, title: str, as_json: bool) -> None:
     """Print `rows` under `facts`: as a table headed `title`, or as one JSON object."""
     if as_json:
-        screen.say_json(as_text({**facts, "rows": [dict(row) for row in rows]}))
+        screen.say_json_text(as_text({**facts, "rows": [dict(row) for row in rows]}))
         return
     console = screen.console()
     console.print(title, style="bold")

@@ -52,7 +52,7 @@ class PartLines:
         self._next = clock() + SHOWN_AFTER
 
     def __call__(self, done: int, of: int) -> None:
-        """So many tasks of so many are done."""
+        """Show how many tasks are done, and how many there are."""
         now = self._clock()
         if now >= self._next and done < of:
             self._next = now + _LINE_EVERY

@@ -1,5 +1,6 @@
 """The only module that prints to the terminal: outside text is escaped, never read as markup."""
 
+import json
 import re
 import shutil
 import sys
@@ -51,7 +52,20 @@ def _folded(line: str, width: int) -> str:
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + end
 
 
-def say_json(text: str, *, nl: bool = True, err: bool = False) -> None:
+def tell(words: str, facts: object, *, as_json: bool, err: bool = False) -> None:
+    """Print the result of a command: words for people, or the same facts for scripts."""
+    if as_json:
+        say_json(facts, err=err)
+    else:
+        say(words, err=err)
+
+
+def say_json(content: object, *, err: bool = False) -> None:
+    """Print one line of JSON, which a terminal never folds."""
+    say_json_text(json.dumps(content, ensure_ascii=False), err=err)
+
+
+def say_json_text(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Print a text that is already JSON."""
     typer.echo(escaped_json(text), nl=nl, err=err)
 

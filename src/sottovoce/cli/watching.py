@@ -99,7 +99,7 @@ class Watch:
         if self.quiet:
             return
         if self.as_json:
-            screen.say_json(as_line(event))
+            screen.say_json_text(as_line(event))
             return
         if isinstance(event, events.Moved):
             self._moved(event)

@@ -59,6 +59,11 @@ class InvitedOrganisation:
         return tuple(seat.name for seat in self.seats if seat.role is Role.PEER)
 
     @property
+    def peer(self) -> str:
+        """Its seat that brings documents, or nothing."""
+        return next(iter(self.peers), "")
+
+    @property
     def roles(self) -> tuple[Role, ...]:
         """Its roles in the study."""
         return tuple(seat.role for seat in self.seats)
@@ -104,7 +109,7 @@ class StudyDescription:
         return match
 
     def roster(self, publics: Mapping[str, bytes]) -> Roster:
-        """Those who came, by the public identity of each seat; the rest stays away."""
+        """The roster of the seats with a known public identity; the other seats stay away."""
         here = (seat for seat in self.seats if seat.name in publics)
         return Roster(
             tuple(

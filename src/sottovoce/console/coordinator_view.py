@@ -159,7 +159,7 @@ def _act(registry: Registry, guard: ConsoleGuard, name: str, act: str, words: st
     """One organisation's invitation made anew, or void."""
     whose = tag("input", type="hidden", name="organisation", value=name)
     kind = "danger" if act == "revoke" else "second"
-    # Who hears pages needs to hear whose invitation it is.
+    # A screen reader must say whose invitation it is.
     sends = tag(
         "button", words, type="submit", class_=kind, aria_label=f"{words}: invitation of {name}"
     )

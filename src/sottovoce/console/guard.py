@@ -30,7 +30,7 @@ _SECRET_BYTES = 32
 _TOKEN_BYTES = 16
 """Enough for a token that opens once, and the link fits into 80 columns."""
 _MOST_MISTAKES = 20
-"""After so many wrong passphrases nobody can enter until the console is restarted."""
+"""The wrong passphrases after which nobody can enter until the console is restarted."""
 _MISTAKE_SECONDS = 1.0
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "

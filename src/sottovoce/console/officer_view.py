@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from sottovoce.config.study_file import parse_study
 from sottovoce.errors import SottovoceError
 from sottovoce.ledger import LetterSum, LineKind, letter_sums, read_ledger
 from sottovoce.ledger import verify as verify_ledger
-from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.known_studies import known_study
 from sottovoce.node.report_facts import flows_of
 from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
 from sottovoce.node.site.site_folder import Site
@@ -23,10 +22,12 @@ def officer_sections(site: Site, study: str) -> Iterator[Html]:
     if not ledgers:
         yield section("Nothing left yet", tag("p", "A ledger begins when this site joins a study."))
         return
+    described = known_study(site, study).described
+    organisations = {seat.name: seat.organisation for seat in described.seats}
     checked = [_checked(ledger) for ledger in ledgers]
     says = coded("`sottovoce ledger verify` does the same, `--online` with the newest receipt.")
     yield section("Is the ledger whole?", *checked, tag("p", says, class_="soft"))
-    yield section("What left, to whom", *_left(ledgers, _organisations(site, study)))
+    yield section("What left, to whom", *_left(ledgers, organisations))
     yield section("Decisions and deletions", _decided(ledgers))
 
 
@@ -39,20 +40,6 @@ def _checked(ledger: SeatLedger) -> Html:
     said = f"{ledger.seat}: whole, {done.lines:,} lines, ends "
     against = f"; checked against {held}."
     return tag("p", said, tag("code", done.words), against, class_="notice good")
-
-
-def _organisations(site: Site, study: str) -> dict[str, str]:
-    """The organisation of every seat, as the study says."""
-    texts = [
-        registry.text for registry in registries(site.coordinator_place()) if registry.id == study
-    ]
-    described = [parse_study(text) for text in texts]
-    described += [
-        joined.description
-        for joined in site.joined()
-        if joined.id == study and joined.description is not None
-    ]
-    return {seat.name: seat.organisation for study in described for seat in study.seats}
 
 
 def _left(ledgers: list[SeatLedger], organisations: dict[str, str]) -> Iterator[Html]:

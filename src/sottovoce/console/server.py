@@ -15,15 +15,15 @@ from sottovoce.console.guard import COOKIE, ConsoleGuard
 from sottovoce.console.layout import button, field, form, page, study_page
 from sottovoce.console.listening import ConsoleAddress, check_loopback
 from sottovoce.console.progress_view import badge
-from sottovoce.console.report_view import REPORT_FILE, console_facts
 from sottovoce.console.site_view import site_sections
-from sottovoce.console.study_pages import STUDY_PAGES
+from sottovoce.console.study_pages import REPORT_FILE, STUDY_PAGES
 from sottovoce.console.work import ConsoleWork
 from sottovoce.errors import InputError, SottovoceError
 from sottovoce.node.coordinator.serving import registries, registry_of
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.invitations import Invitation
-from sottovoce.node.report_facts import flows_of
+from sottovoce.node.known_studies import known_study
+from sottovoce.node.report_facts import facts_of, flows_of
 from sottovoce.node.site.ledgers import ledgers_of
 from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.site_folder import JoinedStudy
@@ -217,8 +217,9 @@ class ConsolePages:
 
     async def report_file(self, request: web.Request) -> web.StreamResponse:
         """The report as one file."""
-        facts = console_facts(self.work.site, request.match_info["study"])
-        disposition = f'attachment; filename="{request.match_info["study"]}-{REPORT_FILE}"'
+        known = known_study(self.work.site, request.match_info["study"])
+        facts = facts_of(self.work.site, known)
+        disposition = f'attachment; filename="{known.id}-{REPORT_FILE}"'
         headers = {"Content-Disposition": disposition}
         return web.Response(text=report(facts), content_type="text/html", headers=headers)
 

@@ -14,11 +14,11 @@ from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.approval import Request
 from sottovoce.node.awaited import awaited
 from sottovoce.node.kept_facts import kept_alone
+from sottovoce.node.known_studies import site_card, site_evaluations
 from sottovoce.node.memberships import SeatStatus
 from sottovoce.node.phone_words import in_lines
-from sottovoce.node.report_facts import site_evaluations
 from sottovoce.node.site.seat_status import is_running, status
-from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
+from sottovoce.node.site.shown_card import kept_consent
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.pictures.charts import Bar, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag
@@ -297,17 +297,9 @@ def _labelled(study: JoinedStudy) -> Html:
 
 def _card(study: JoinedStudy) -> Html:
     """The first page of the card, before anybody consented."""
-    described = study.description
-    if described is None:
+    if study.description is None:
         return tag("p", "The study's description has not arrived yet.")
-    organisation = described.organisation(study.invitation.short_name).organisation
-    agreed = kept_consent(study.folder)
-    card = (
-        card_of(described, organisation)
-        if agreed is None
-        else agreed_card(described, agreed, organisation)
-    )
-    title, _, page = card.first_page().partition("\n")
+    title, _, page = site_card(study).first_page().partition("\n")
     assert title.startswith("# "), "the page has this heading already"
     return joined(html_of(page), _whole_card(study))
 

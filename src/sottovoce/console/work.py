@@ -16,7 +16,7 @@ from typing import Any
 from sottovoce.cli.answers.alone import measure_alone
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, remember
 from sottovoce.cli.watching import in_words
-from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.config.study_file import parse_study
 from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded
 from sottovoce.course.stage_progress import StageProgress
 from sottovoce.errors import InputError, SottovoceError
@@ -62,7 +62,7 @@ class Activity:
 
     @property
     def what(self) -> str:
-        """What it does now: a question ends before the part in the study does."""
+        """Its present activity: a question is named before the study that it belongs to."""
         return self.question if self.asks else "taking part"
 
 
@@ -129,7 +129,7 @@ class ConsoleWork:
 
     def begin_join(self, study: JoinedStudy, fields: SourceChoice | None, *, each: bool) -> None:
         """Take part or continue; with `each` a person approves each message."""
-        described = _described(study)
+        described = study.described
         activity = self.of(study.id)
         known = fields or recall(self.site, study)
         if fields is not None:
@@ -152,7 +152,7 @@ class ConsoleWork:
 
     def begin_evaluation(self, study: JoinedStudy) -> None:
         """Evaluate with the others; figures are kept as they come."""
-        described, known = _described(study), recall(self.site, study)
+        described, known = study.described, recall(self.site, study)
         if known is None:
             raise InputError(f"study {study.id}: this site joined it without documents")
         options = AskOptions(parse_study, on_event=self._heard(self.of(study.id)))
@@ -242,13 +242,6 @@ class ConsoleWork:
             if activity.letter is not None:
                 activity.letter[1].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _described(study: JoinedStudy) -> StudyDescription:
-    description = study.description
-    if description is None:
-        raise InputError(f"study {study.id}: its description has not arrived yet")
-    return description
 
 
 def labelled_path(study: JoinedStudy, name: str) -> Path:

@@ -25,7 +25,7 @@ from sottovoce.demo.report import demo_report
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.ledger import LineKind, read_ledger
-from sottovoce.node.report_facts import site_evaluations
+from sottovoce.node.known_studies import site_evaluations
 from sottovoce.node.site.site_folder import open_site
 from sottovoce.rados import Part, RandomSignatures
 from sottovoce.sources.writing import TableLayout, write_documents
@@ -138,7 +138,7 @@ class Demo:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the evaluation of the sealed model gave.
+    """The evaluation of the sealed model.
 
     `accuracy` is exact: every hospital knows its own table, and here they lie side by side.
     `shown` is what each hospital sees of all tables together, without small cells.
@@ -261,7 +261,7 @@ def _study(demo: Demo, running: Commands, announce: Announce) -> dict[str, float
 
 
 def _use(demo: Demo, running: Commands, announce: Announce) -> dict[str, float]:
-    """What a trained model is for: figures that all may see, and labels that one asks for."""
+    """Use the trained model: joint figures for all sites, and labels for one of them."""
     announce("evaluating together")
     began = time.monotonic()
     evaluating = [

@@ -5,35 +5,37 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sottovoce import __version__
-from sottovoce.config.study_file import parse_study
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.ledger import verify as verify_ledger
 from sottovoce.node.coordinator.serving import registry_of
-from sottovoce.node.kept_facts import kept_alone, kept_costs, kept_evaluations
+from sottovoce.node.kept_facts import kept_alone, kept_costs
+from sottovoce.node.known_studies import KnownStudy
 from sottovoce.node.site.ledgers import SeatLedger, ledgers_of
 from sottovoce.node.site.seat_status import status
-from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
-from sottovoce.node.site.site_folder import JoinedStudy, Site
+from sottovoce.node.site.site_folder import Site
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
 from sottovoce.study.queries.evaluation_record import KeptEvaluation
 
 
-def coordinator_facts(site: Site, study: str) -> ReportFacts:
+def facts_of(site: Site, known: KnownStudy) -> ReportFacts:
+    """The facts that this site has of a study."""
+    return _coordinator_facts(site, known) if known.joined is None else _site_facts(site, known)
+
+
+def _coordinator_facts(site: Site, known: KnownStudy) -> ReportFacts:
     """The facts that the coordinator of a study has."""
+    study, organisation = known.id, known.described.coordinator.organisation
     registry = registry_of(site.coordinator_place(), study)
-    described = parse_study(registry.text)
-    organisation = described.coordinator.organisation
-    kept = kept_evaluations(registry.folder)
     evaluations = {
         f"all sites, {_moment(evaluation.at)}": evaluation.joint
-        for evaluation in kept
+        for evaluation in known.evaluations
         if evaluation.joint
     }
-    now = registry.status(described)
+    now = registry.status(known.described)
     because = f" ({now.reason})" if now.reason else ""
     return ReportFacts(
-        card_of(described, organisation),
+        known.card,
         f"{organisation} (coordinator)",
         __version__,
         evaluations=evaluations,
@@ -51,17 +53,12 @@ def coordinator_facts(site: Site, study: str) -> ReportFacts:
     )
 
 
-def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
+def _site_facts(site: Site, known: KnownStudy) -> ReportFacts:
     """The facts that a joined site has."""
-    described = joined.description
-    assert described is not None, "a site without the study's text has nothing to report"
-    organisation = described.organisation(joined.invitation.short_name).organisation
-    agreed = kept_consent(joined.folder)
-    card = (
-        agreed_card(described, agreed, organisation) if agreed else card_of(described, organisation)
-    )
-    kept = site_evaluations(joined)
-    last = kept[-1] if kept else KeptEvaluation(0.0)
+    joined = known.joined
+    assert joined is not None, "the coordinator has other facts"
+    organisation = joined.organisation(known.described).organisation
+    last = known.last or KeptEvaluation(0.0)
     sides = {f"{organisation} (own documents)": last.own, "all sites": last.joint}
     evaluations = {name: evaluation for name, evaluation in sides.items() if evaluation is not None}
     alone = kept_alone(joined.folder)
@@ -69,7 +66,7 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
     ledgers = ledgers_of(site, joined.id)
     seats = status(joined.membership)
     return ReportFacts(
-        card,
+        known.card,
         organisation,
         __version__,
         evaluations=evaluations,
@@ -87,16 +84,6 @@ def site_facts(site: Site, joined: JoinedStudy) -> ReportFacts:
         when=_moment(datetime.now(UTC).timestamp()),
         state=", ".join(f"{seat.seat} {seat.phase}" for seat in seats),
     )
-
-
-def site_evaluations(joined: JoinedStudy) -> tuple[KeptEvaluation, ...]:
-    """Every evaluation of this site's seats, the oldest first."""
-    evaluations = (
-        evaluation
-        for seat in joined.invitation.seats
-        for evaluation in kept_evaluations(joined.folder / seat)
-    )
-    return tuple(sorted(evaluations, key=lambda evaluation: evaluation.at))
 
 
 def stage_costs(folder: Path) -> tuple[StageCost, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Exposed(StrEnum):
-    """What the observer got to see."""
+    """The data that the observer saw."""
 
     RADOS = "rados"
     MOMENTS = "moments"
@@ -66,7 +67,7 @@ def attack(
         Path | None,
         typer.Option("--data", help="For dictionary: labelled text (columns text, label)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Reconstruct synthetic notes from exposed rados, moments or block sums, or name hidden words.
 

@@ -33,13 +33,9 @@ def backup(
     from sottovoce.storage.backups import write_backup
 
     summary = write_backup(home_folder(home), out, with_key=with_key)
-    if as_json:
-        import json
-
-        screen.say(json.dumps({**asdict(summary), "out": str(out)}))
-        return
     key = "including storage.key" if summary.has_key else "without storage.key"
-    screen.say(f"{out}: {summary.files:,} files, {summary.size:,} bytes, {key}")
+    done = f"{out}: {summary.files:,} files, {summary.size:,} bytes, {key}"
+    screen.tell(done, {**asdict(summary), "out": str(out)}, as_json=as_json)
 
 
 def restore(
@@ -66,9 +62,7 @@ def restore(
     place = home_folder(home)
     summary = read_backup(file, place, key=key)
     if as_json:
-        import json
-
-        screen.say(json.dumps({**asdict(summary), "home": str(place)}))
+        screen.say_json({**asdict(summary), "home": str(place)})
         return
     screen.say(f"{place}: {summary.files:,} files as they were at {summary.at}")
     screen.say("do not use the original folder any longer", err=True)

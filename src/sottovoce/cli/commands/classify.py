@@ -167,7 +167,7 @@ def classify(
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
     writer.check()
-    mine = next(iter(described.organisation(joined_study.invitation.short_name).peers), "")
+    mine = joined_study.organisation(described).peer
     source = _opened(choice, described.plan, keep, peer=mine)
     reading = _documents(source, described.plan)
     documents = list(islice(reading, SLICE + 1))
@@ -315,9 +315,7 @@ def _ask_in_slices(
 
 def _say(labelled: _Labelled, documents: int, *, as_json: bool) -> None:
     if as_json:
-        import json
-
-        screen.say(json.dumps(labelled.facts(documents)))
+        screen.say_json(labelled.facts(documents))
         return
     labelled.tell(err=str(labelled.out) == "-")
 

@@ -59,7 +59,6 @@ def console(
       sottovoce console --listen 0.0.0.0 --access-file passphrase
     """
     import asyncio
-    import json
     import webbrowser
 
     from sottovoce.cli.running import run
@@ -79,7 +78,7 @@ def console(
 
     def announce(link: str) -> None:
         if as_json:
-            screen.say(json.dumps({"link": link}))
+            screen.say_json({"link": link})
         elif shown_certificate:
             screen.say(f"others open this link, and type the passphrase:\n\n    {link}\n")
             screen.say(f"SHA-256 fingerprint of its certificate:\n    {shown_certificate}")

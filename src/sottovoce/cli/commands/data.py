@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sottovoce.cli import options, screen
+from sottovoce.cli.home import AsJson
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +40,7 @@ def inspect(
     problems: Annotated[
         int, typer.Option(help="How many problems to show; all are counted.", min=1)
     ] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Summarise SOURCE: documents, labels, lengths, duplicates, and what would be skipped.
 
@@ -92,7 +93,7 @@ def _show(inspection: "Inspection", *, problems: int, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        screen.say_json(msgspec.json.encode(inspection).decode())
+        screen.say_json_text(msgspec.json.encode(inspection).decode())
         return
     console = screen.console()
     _show_facts(inspection, console)

@@ -1,12 +1,12 @@
 """`sottovoce demo`: the first five minutes, on made-up notes."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def demo(
             help="File for the page with pictures; sottovoce-demo.html by default.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Three hospitals train one classifier on synthetic notes, sealed, over TLS.
 
@@ -60,7 +60,7 @@ def demo(
     page = report or (folder or Path()) / "sottovoce-demo.html"
     page.write_text(result.report, encoding="utf-8")
     if as_json:
-        screen.say(json.dumps(result.as_json() | {"report": str(page)}))
+        screen.say_json(result.as_json() | {"report": str(page)})
     else:
         _show(result, screen.console())
         screen.say(f"\nthe same with pictures, as a web page: {page.resolve()}")

@@ -37,7 +37,6 @@ def inspect(
       sottovoce encoder inspect wordllama
       sottovoce encoder inspect models/minilm/ --json
     """
-    import json
     import time
 
     from sottovoce.encoders import open_encoder
@@ -49,7 +48,7 @@ def inspect(
     name = encoder.name
     if as_json:
         facts = {"kind": str(name.kind), "columns": name.columns, "sha256": name.sha256}
-        screen.say_json(json.dumps({**facts, "encoder": str(name), "texts_per_second": speed}))
+        screen.say_json({**facts, "encoder": str(name), "texts_per_second": speed})
         return
     screen.say(f"{name.kind} encoder, {name.columns} columns, {speed:,} short texts a second")
     screen.say(f"SHA-256 of weights and tokenizer: {name.sha256}")

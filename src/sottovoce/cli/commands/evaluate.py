@@ -65,7 +65,7 @@ def evaluate(
     check_enough_peers(described.rehearsed())
     if data is not None:
         choice = replace(choice, data=str(data))
-    mine = next(iter(described.organisation(joined_study.invitation.short_name).peers), "")
+    mine = joined_study.organisation(described).peer
     documents = choice.read(described.plan, peer=mine)
     alone = measure_alone(joined_study, described, documents)
     with Watch(quiet=as_json) as watch:
@@ -84,30 +84,27 @@ def evaluate(
 
 def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
     """Show the newest evaluation that this site or coordinator has."""
-    import json
+    from sottovoce.cli.shown_study import evaluated, show_kept
+    from sottovoce.node.known_studies import known_study
 
-    from sottovoce.cli.shown_study import known_study, show_kept
-
-    known = known_study(site, study, option="--study ")
+    known = known_study(site, study)
     if known.last is None:
         raise InputError(
             f"study {known.id}: it was not evaluated yet",
             hints=(f"sottovoce evaluate --study {known.id}",),
         )
     if as_json:
-        screen.say(json.dumps(known.evaluated()["evaluation"]))
+        screen.say_json(evaluated(known)["evaluation"])
     else:
         show_kept(known.last)
 
 
 def _tell(came: "EvaluationTables", alone: float | None, *, as_json: bool) -> None:
     if as_json:
-        import json
-
         from sottovoce.study.queries.evaluation_record import figures
 
         both = {"own": figures(came.own), "joint": figures(came.joint)}
-        screen.say(json.dumps(both | {"alone": alone}))
+        screen.say_json(both | {"alone": alone})
         return
 
     console = screen.console()

@@ -35,11 +35,7 @@ def export(
 
     joined_study = open_home(home, passphrase_file).study(study)
     model = export_model(joined_study.membership, out, read=parse_study, replace=replace)
-    columns, labels = model.space.width, len(model.labels.names)
-    if as_json:
-        import json
-
-        facts = {"study": joined_study.id, "columns": columns, "labels": list(model.labels.names)}
-        screen.say(json.dumps({**facts, "out": str(out)}))
-        return
-    screen.say(f"{out}: {labels} labels, {columns:,} columns; only this site may read it")
+    columns, labels = model.space.width, list(model.labels.names)
+    done = f"{out}: {len(labels)} labels, {columns:,} columns; only this site may read it"
+    facts = {"study": joined_study.id, "columns": columns, "labels": labels, "out": str(out)}
+    screen.tell(done, facts, as_json=as_json)

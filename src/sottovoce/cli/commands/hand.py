@@ -56,9 +56,6 @@ def hand(
             hand_model(joined_study.membership, peer, options=options),
             afterwards=f"run `sottovoce hand {peer}` again to continue",
         )
-    if as_json:
-        import json
-
-        screen.say(json.dumps({"study": joined_study.id, "handed_to": peer}))
-    else:
-        screen.say(f"{peer} has the model again as soon as it fetches its letters")
+    facts = {"study": joined_study.id, "handed_to": peer}
+    done = f"{peer} has the model again as soon as it fetches its letters"
+    screen.tell(done, facts, as_json=as_json)

@@ -197,7 +197,8 @@ class Joining:
         check_brings_text(seats, peers, self._choice)
         begun = has_begun(self._study)
         if not self._as_json and (self._dry_run or not begun):
-            show_card(card_of(described, self._house(described)), pages=not self._yes)
+            organisation = self._study.organisation(described).organisation
+            show_card(card_of(described, organisation), pages=not self._yes)
         self._site.policy.check(described.rehearsed())
         mine = sorted(set(peers) & set(seats))
         documents = self._documents(described, () if begun else mine)
@@ -226,7 +227,7 @@ class Joining:
 
         if self._choice is None:
             return ()
-        mine = next(iter(described.organisation(self._study.invitation.short_name).peers), "")
+        mine = self._study.organisation(described).peer
         documents = self._choice.read(described.plan, peer=mine, report=self._told_losses)
         said = [f"{self._choice.data}: {len(documents):,} documents"]
         for peer in peers:
@@ -247,31 +248,26 @@ class Joining:
 
     @property
     def _again(self) -> str:
-        """What continues after an interruption: who brings no documents assists."""
+        """The command that continues: `join`, or `assist` for a site without documents."""
         command = "join" if self._choice is not None else "assist"
         return f"sottovoce {command} --study {self._study.id}"
-
-    def _house(self, described: "StudyDescription") -> str:
-        """This site's organisation, as the study names it."""
-        return described.organisation(self._study.invitation.short_name).organisation
 
     def _rehearse(self, described: "StudyDescription", documents: int) -> None:
         """Show what would be sent, and send nothing."""
         if not self._as_json:
             screen.say("dry run: only the request for the study's description was sent")
             return
-        import json
-
         from sottovoce.cli.consent import card_facts
         from sottovoce.node.site.shown_card import card_of
 
-        facts = card_facts(described, card_of(described, self._house(described)))
+        organisation = self._study.organisation(described).organisation
+        facts = card_facts(described, card_of(described, organisation))
         mine: dict[str, object] = {
             "seats": list(self._study.invitation.seats),
             "documents": documents,
         }
         mine["left_out"] = self._left_out
-        screen.say(json.dumps({"study": self._study.id, **mine, **facts}))
+        screen.say_json({"study": self._study.id, **mine, **facts})
 
     def _described(self) -> "StudyDescription":
         """The study's description: from this disk, or else from the coordinator."""
@@ -324,7 +320,7 @@ class Joining:
                 err=True,
             )
         mark_begun(self._study)
-        roles = set(map(str, described.organisation(self._study.invitation.short_name).roles))
+        roles = set(map(str, self._study.organisation(described).roles))
         source = None if self._choice is None else lambda: documents
         expected = stage_bytes(described.rehearsed())
         with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
@@ -347,10 +343,8 @@ class Joining:
             except WithdrawnError as error:
                 raise withdrawn(self._study, error.message) from None
         if self._as_json:
-            import json
-
             model = None if joined.model is None else str(joined.model)
-            screen.say(json.dumps({"event": "result", "study": self._study.id, "model": model}))
+            screen.say_json({"event": "result", "study": self._study.id, "model": model})
         elif joined.model is not None and not self._closed():
             screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
 

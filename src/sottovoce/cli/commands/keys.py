@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
 from sottovoce.errors import InputError, KeyFileError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ PassphraseFd = Annotated[
     int | None,
     typer.Option(metavar="NUMBER", min=0, help="Read the passphrase from this open descriptor."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.callback()
@@ -229,12 +229,10 @@ def _busy(what: str) -> "Status":
 
 
 def _print_facts(facts: Mapping[str, str | int], *, as_json: bool) -> None:
-    import json
-
     from rich.table import Table
 
     if as_json:
-        screen.say(json.dumps(facts))
+        screen.say_json(facts)
         return
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():

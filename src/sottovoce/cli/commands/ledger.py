@@ -26,7 +26,7 @@ SeatName = Annotated[
 
 @app.callback()
 def root() -> None:
-    """What left this site and what came, line by line."""
+    """The messages that left this site and that came, line by line."""
 
 
 @app.command(short_help="Print the lines.")
@@ -73,7 +73,7 @@ def show(
     if summary:
         _print_summary(lines, as_json=as_json)
     elif as_json:
-        screen.say_json(to_json(lines), nl=False)
+        screen.say_json_text(to_json(lines), nl=False)
     elif not lines:
         screen.say("no such line", err=True)
     else:
@@ -128,7 +128,6 @@ def verify(
       sottovoce ledger verify --seat north --beside coordinator.jsonl
     """
     import asyncio
-    import json
     from dataclasses import asdict
 
     from sottovoce.ledger import LedgerWitnessed
@@ -151,7 +150,7 @@ def verify(
             if beside is not None:
                 screen.say(f"{place.seat}: {alike:,} letters are the same in {beside}")
     if as_json:
-        screen.say(json.dumps(verified))
+        screen.say_json(verified)
 
 
 def _compared(ours: Path, theirs: Path) -> int:
@@ -217,12 +216,8 @@ def export(
     lines = list(_lines(site, study, seat))
     data = FORMATS[kinds[out.suffix]](lines).encode()
     storage.write_whole(out, data, mode=storage.SECRET_MODE)
-    if as_json:
-        import json
-
-        screen.say(json.dumps({"out": str(out), "lines": len(lines)}))
-    else:
-        screen.say(f"{out}: {len(lines):,} lines")
+    facts = {"out": str(out), "lines": len(lines)}
+    screen.tell(f"{out}: {len(lines):,} lines", facts, as_json=as_json)
 
 
 def _lines(site: "Site", study: str | None, seat: str | None) -> "Iterator[LedgerLine]":
@@ -262,12 +257,8 @@ def _print_summary(lines: "list[LedgerLine]", *, as_json: bool) -> None:
 
     sums = sorted(letter_sums(lines), key=way)
     if as_json:
-        import json
-
-        screen.say(
-            json.dumps(
-                [asdict(kind.letters) | {"times": kind.times, "bytes": kind.bytes} for kind in sums]
-            )
+        screen.say_json(
+            [asdict(kind.letters) | {"times": kind.times, "bytes": kind.bytes} for kind in sums]
         )
         return
     if not sums:

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
 
 
 class NotesFormat(StrEnum):
-    """How the notes are written."""
+    """The format of the notes."""
 
     CSV = "csv"
     JSONL = "jsonl"
@@ -27,7 +28,7 @@ def notes(
         NotesFormat, typer.Option("--format", help="One file for each site, or one folder (brat).")
     ] = NotesFormat.CSV,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write made-up clinical notes of several sites, with labels of every level.
 

@@ -1,13 +1,13 @@
 """`sottovoce rados …`: encrypted rados as files, for a third party that learns from them."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sottovoce.cli import options, screen
-from sottovoce.cli.commands.keys import AsJson, PassphraseFd, PassphraseFile, read_passphrase
+from sottovoce.cli.commands.keys import PassphraseFd, PassphraseFile, read_passphrase
+from sottovoce.cli.home import AsJson
 
 app = typer.Typer(
     no_args_is_help=True, help="Write encrypted rados to files, and learn from such files."
@@ -76,7 +76,7 @@ def write(
     )
     write_rados(out, exported, public, replace=replace)
     facts = {"out": str(out), "rados": described.plan.rados, "rows": len(documents)}
-    _tell(
+    screen.tell(
         f"{out}: {described.plan.rados} rados of {len(documents)} rows, encrypted under "
         f"{public.fingerprint}; never for the holder of that key",
         {**facts, "fingerprint": public.fingerprint},
@@ -146,7 +146,7 @@ def learn(
         code = answering.wait()
     if code:
         raise AbsenceError(f"{command[0]}: expected exit code 0, found {code}", party=KEY_HOLDER)
-    _tell(
+    screen.tell(
         f"learnt from {len(exported)} files; the model is where the key is",
         {"files": [str(path) for path in files], "rados": numbers.descent.rados},
         as_json=as_json,
@@ -205,10 +205,4 @@ def answer(
     )
     write_released(out, model, replace=replace)
     facts = {"out": str(out), "columns": plan.width, "labels": list(plan.labels.names)}
-    _tell(f"{out}: the model, for this site alone to read", facts, as_json=as_json, err=True)
-
-
-def _tell(words: str, facts: Mapping[str, object], *, as_json: bool, err: bool = False) -> None:
-    import json
-
-    screen.say(json.dumps(facts) if as_json else words, err=err)
+    screen.tell(f"{out}: the model, for this site alone to read", facts, as_json=as_json, err=True)

@@ -1,17 +1,12 @@
 """`sottovoce report`: one study on one page with pictures."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.errors import InputError
-
-if TYPE_CHECKING:
-    from sottovoce.node.site.site_folder import Site
-    from sottovoce.report.facts import ReportFacts
 
 
 def report(
@@ -36,43 +31,14 @@ def report(
       sottovoce report --study urgency --out urgency.html
     """
     from sottovoce.keyfiles import storage
+    from sottovoce.node.known_studies import known_study
+    from sottovoce.node.report_facts import facts_of
     from sottovoce.report.report import report as page_of
 
-    name, facts = _facts(open_home(home, passphrase_file), study)
-    path = out or Path(f"{name}.html")
+    site = open_home(home, passphrase_file)
+    known = known_study(site, study)
+    path = out or Path(f"{known.id}.html")
     storage.check_absent(path)
-    storage.write_whole(path, page_of(facts).encode(), mode=storage.SECRET_MODE)
-    if as_json:
-        import json
-
-        screen.say(json.dumps({"study": name, "out": str(path)}))
-    else:
-        screen.say(f"{path}: the report, to open in a browser")
-
-
-def _facts(site: "Site", study: str | None) -> "tuple[str, ReportFacts]":
-    from sottovoce.config.study_file import parse_study
-    from sottovoce.node.coordinator.serving import registries
-    from sottovoce.node.report_facts import coordinator_facts, site_facts
-    from sottovoce.node.site.site_folder import choose
-
-    run = {
-        registry.id: parse_study(registry.text).plan.name
-        for registry in registries(site.coordinator_place())
-    }
-    joined = {joined_study.id: joined_study for joined_study in site.joined()}
-    titles = run | {name: joined_study.invitation.title for name, joined_study in joined.items()}
-    if not titles:
-        raise InputError(
-            f"{site.home}: there is no study in this folder",
-            hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
-        )
-    chosen = choose(study, titles)
-    if chosen in run:
-        return chosen, coordinator_facts(site, chosen)
-    if joined[chosen].description is None:
-        raise InputError(
-            f"study {chosen}: its description has not arrived yet",
-            hints=(f"sottovoce join --study {chosen}",),
-        )
-    return chosen, site_facts(site, joined[chosen])
+    storage.write_whole(path, page_of(facts_of(site, known)).encode(), mode=storage.SECRET_MODE)
+    facts = {"study": known.id, "out": str(path)}
+    screen.tell(f"{path}: the report, to open in a browser", facts, as_json=as_json)

@@ -1,11 +1,10 @@
 """`sottovoce status`: the progress of every study of this site."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
     from sottovoce.node.memberships import SeatStatus, StudyStatus
@@ -25,6 +24,7 @@ def status(
       sottovoce status --study urgency --json
     """
     from sottovoce.node.coordinator.study_statuses import studies
+    from sottovoce.node.known_studies import study_titles
     from sottovoce.node.site.seat_status import is_running
     from sottovoce.node.site.seat_status import status as seats_of
     from sottovoce.node.site.site_folder import choose
@@ -32,14 +32,7 @@ def status(
     site = open_home(home, passphrase_file)
     run = studies(site.coordinator_place())
     joined = site.joined()
-    titles = {study.study: study.name for study in run} | {
-        joined_study.id: joined_study.invitation.title for joined_study in joined
-    }
-    if not titles:
-        raise InputError(
-            f"{site.home}: there is no study in this folder",
-            hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
-        )
+    titles = study_titles(site)
     wanted = titles if study is None else {choose(study, titles)}
     run = [study for study in run if study.study in wanted]
     seats = [
@@ -50,7 +43,7 @@ def status(
     ]
     if as_json:
         joined_seats = [asdict(seat) | {"runs": is_running(seat)} for seat in seats]
-        _print({"run": [asdict(study) for study in run], "joined": joined_seats})
+        screen.say_json({"run": [asdict(study) for study in run], "joined": joined_seats})
         return
     for served in run:
         _show_run(served)
@@ -122,9 +115,3 @@ def _waits(status: "StudyStatus | SeatStatus") -> str:
     from sottovoce.cli.screen import waiting
 
     return waiting(status.waits_what, status.waits_for, status.waits_until)
-
-
-def _print(content: Any) -> None:
-    import json
-
-    screen.say(json.dumps(content))

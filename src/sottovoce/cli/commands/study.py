@@ -1,7 +1,7 @@
 """`sottovoce study …`: make a study, invite people to it, see it, stop it, end it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -133,8 +133,6 @@ def rehearse(
       sottovoce study rehearse study.toml --data notes.csv --label urgency
       sottovoce study rehearse study.toml --data notes.csv --json
     """
-    import json
-
     from sottovoce.cli.rehearsing import PlanRehearsal
     from sottovoce.cli.source_choice import SourceChoice
     from sottovoce.config.study_file import load_study
@@ -149,7 +147,7 @@ def rehearse(
     )
     tried = PlanRehearsal.of(described, choice.read(described.plan))
     if as_json:
-        screen.say(json.dumps(tried.facts()))
+        screen.say_json(tried.facts())
         return
     for line in tried.sentences():
         screen.say(line)
@@ -219,7 +217,7 @@ def revoke(
     organisation = described.organisation(short_name).organisation
     registry_of(place, study_id).revoke(described, organisation)
     if as_json:
-        _print({"study": study_id, "name": described.plan.name, "revoked": short_name})
+        screen.say_json({"study": study_id, "name": described.plan.name, "revoked": short_name})
     else:
         screen.say(f"{study_id}: the invitation of {organisation} is void")
         screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {study_id}"))
@@ -250,19 +248,20 @@ def show(
       sottovoce study show urgency --toml > study.toml
     """
     from sottovoce.cli.consent import card_facts, show_card
-    from sottovoce.cli.shown_study import known_study
+    from sottovoce.cli.shown_study import evaluated, show_study, write_card
+    from sottovoce.node.known_studies import known_study
 
-    known = known_study(open_home(home, passphrase_file), study)
+    known = known_study(open_home(home, passphrase_file), study, option="")
     if toml:
         screen.say(known.described.text, nl=False)
     elif as_json:
-        _print(card_facts(known.described, known.card) | known.evaluated())
+        screen.say_json(card_facts(known.described, known.card) | evaluated(known))
     elif html is not None:
-        known.write_html(html)
+        write_card(known.card, html)
     elif card:
         show_card(known.card)
     else:
-        known.show()
+        show_study(known)
 
 
 @app.command("list", short_help="Every study that this site runs or joined.")
@@ -371,11 +370,9 @@ def _check_phase(place: "CoordinatorPlace", study: str, *, finished: bool) -> No
 
 
 def _ordered(study: str, described: "StudyDescription", what: str, *, as_json: bool) -> None:
-    if as_json:
-        _print({"study": study, "name": described.plan.name, "ordered": what})
-    else:
-        when = "at once, or when it is started"
-        screen.say(f"{study}: the server ends it as {what}, {when}")
+    facts = {"study": study, "name": described.plan.name, "ordered": what}
+    done = f"{study}: the server ends it as {what}, at once, or when it is started"
+    screen.tell(done, facts, as_json=as_json)
 
 
 def _again(place: "CoordinatorPlace", old: str, name: str | None) -> tuple["StudyDescription", str]:
@@ -415,15 +412,9 @@ def _sure(question: str, *, yes: bool) -> None:
         raise typer.Exit(REFUSED)
 
 
-def _print(content: Any) -> None:
-    import json
-
-    screen.say(json.dumps(content))
-
-
 def _table(rows: list[dict[str, str]], *, as_json: bool, nothing: str) -> None:
     if as_json:
-        _print(rows)
+        screen.say_json(rows)
     elif not rows:
         screen.say(nothing)
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sottovoce.cli import screen
+from sottovoce.cli.home import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TableRows(StrEnum):
-    """Which rows of the table."""
+    """The rows of the table that are made."""
 
     PLAIN = "plain"
     ENCRYPTED = "encrypted"
@@ -38,7 +39,7 @@ def table1(
     bits: Annotated[KeySize, typer.Option("--bits", help="Size of the encrypted rows' key.")] = (
         KeySize.USUAL
     ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """The paper's table on Ionosphere: misclassification and seconds, its figures beside ours.
 

@@ -47,9 +47,5 @@ def withdraw(
             ),
             afterwards="run `sottovoce withdraw` again to continue",
         )
-    if as_json:
-        import json
-
-        screen.say(json.dumps({"study": joined_study.id, "in_sum": came.in_sum, "says": came.says}))
-    else:
-        screen.say(came.says)
+    facts = {"study": joined_study.id, "in_sum": came.in_sum, "says": came.says}
+    screen.tell(came.says, facts, as_json=as_json)

@@ -27,7 +27,7 @@ from sottovoce.node.memberships import CoordinatorPlace, Membership
 from sottovoce.storage.sealed_files import SealedFiles, open_sealed
 
 if TYPE_CHECKING:
-    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.config.study_file import InvitedOrganisation, StudyDescription
     from sottovoce.node.invitations import Invitation
     from sottovoce.study.policy import Policy
 
@@ -95,6 +95,21 @@ class JoinedStudy:
             return None
         text = storage.read_whole(path, limit=LONGEST).data.decode()
         return parse_study(text, name=str(path))
+
+    @property
+    def described(self) -> "StudyDescription":
+        """The description, or an error that says how to get it."""
+        described = self.description
+        if described is None:
+            raise InputError(
+                f"study {self.id}: its description has not arrived yet",
+                hints=(f"sottovoce join --study {self.id}",),
+            )
+        return described
+
+    def organisation(self, described: "StudyDescription") -> "InvitedOrganisation":
+        """This site's organisation, as the study describes it."""
+        return described.organisation(self.invitation.short_name)
 
     def keep_text(self, text: str) -> "StudyDescription":
         """Keep the study's text; a text that changed is refused."""

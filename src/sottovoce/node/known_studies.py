@@ -1,0 +1,81 @@
+"""The studies that this site runs or joined: their titles, texts, cards and evaluations."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sottovoce.errors import InputError
+from sottovoce.node.coordinator.study_statuses import studies
+from sottovoce.node.site.site_folder import JoinedStudy, Site, choose
+
+if TYPE_CHECKING:
+    from sottovoce.config.study_file import StudyDescription
+    from sottovoce.study.card.card import StudyCard
+    from sottovoce.study.queries.evaluation_record import KeptEvaluation
+
+
+@dataclass(frozen=True)
+class KnownStudy:
+    """A study's text, its card for this site, and its evaluations; `joined` is None if run here."""
+
+    id: str
+    described: "StudyDescription"
+    card: "StudyCard"
+    evaluations: "tuple[KeptEvaluation, ...]"
+    joined: JoinedStudy | None = None
+
+    @property
+    def last(self) -> "KeptEvaluation | None":
+        """The newest evaluation."""
+        return self.evaluations[-1] if self.evaluations else None
+
+
+def study_titles(site: Site) -> dict[str, str]:
+    """The title of every study that this site runs or joined, or an error if there is none."""
+    titles = {study.study: study.name for study in studies(site.coordinator_place())}
+    titles |= {joined.id: joined.invitation.title for joined in site.joined()}
+    if not titles:
+        raise InputError(
+            f"{site.home}: there is no study in this folder",
+            hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
+        )
+    return titles
+
+
+def known_study(site: Site, name: str | None, *, option: str = "--study ") -> KnownStudy:
+    """The study of that name, or beginning of a name, that this site runs or joined."""
+    from sottovoce.config.study_file import parse_study
+    from sottovoce.node.coordinator.serving import registries
+    from sottovoce.node.kept_facts import kept_evaluations
+    from sottovoce.node.site.shown_card import card_of
+
+    chosen = choose(name, study_titles(site), option=option)
+    for registry in registries(site.coordinator_place()):
+        if registry.id == chosen:
+            described = parse_study(registry.text)
+            card = card_of(described, described.coordinator.organisation)
+            return KnownStudy(chosen, described, card, kept_evaluations(registry.folder))
+    joined = site.study(chosen)
+    return KnownStudy(chosen, joined.described, site_card(joined), site_evaluations(joined), joined)
+
+
+def site_card(joined: JoinedStudy) -> "StudyCard":
+    """The card that this site agreed to, or else the one that it may agree to."""
+    from sottovoce.node.site.shown_card import agreed_card, card_of, kept_consent
+
+    described, agreed = joined.described, kept_consent(joined.folder)
+    organisation = joined.organisation(described).organisation
+    if agreed is None:
+        return card_of(described, organisation)
+    return agreed_card(described, agreed, organisation)
+
+
+def site_evaluations(joined: JoinedStudy) -> "tuple[KeptEvaluation, ...]":
+    """Every evaluation of this site's seats, the oldest first."""
+    from sottovoce.node.kept_facts import kept_evaluations
+
+    evaluations = (
+        evaluation
+        for seat in joined.invitation.seats
+        for evaluation in kept_evaluations(joined.folder / seat)
+    )
+    return tuple(sorted(evaluations, key=lambda evaluation: evaluation.at))
