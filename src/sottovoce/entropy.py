@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEED_BYTES = 32
-# What a stream is encrypted from; so much at a time stays in the second-level cache.
+# The zeros that a stream is encrypted from; this many stay in the second-level cache.
 _ZEROS = memoryview(bytes(2**18))
 
 T = TypeVar("T")

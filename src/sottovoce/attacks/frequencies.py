@@ -27,7 +27,7 @@ from sottovoce.text.tokens import WordTokenizer
 Floats = NDArray[np.float64]
 
 FREQUENT = 50
-"""So many of the most frequent features are told apart."""
+"""The number of most frequent features that are told apart."""
 # A word in fewer documents of the public text has no frequency to speak of.
 _LEAST_DOCUMENTS = 2
 # As many documents of every class as if its words were as frequent there as altogether.

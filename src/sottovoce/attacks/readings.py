@@ -17,7 +17,7 @@ from sottovoce.wire.residues import Residues
 from sottovoce.wire.values import Integers, ShortWords, Words
 
 RING = 2**64
-# Nested lists are followed so far down.
+# The depth to which nested lists are followed.
 _DEPTH = 6
 # float64 holds no larger whole numbers, and squares of them must not overflow either.
 _FLOAT_BITS = 500

@@ -25,7 +25,7 @@ _EQUAL = 1e-6
 # Text is sparse: a document has at most this share of all features (but some, in small ones).
 _SPARSE = 0.25
 _SPARSE_LEAST = 24
-# So many words must agree on their weights before three of them are believed.
+# The words that must agree on their weights before three of them are believed.
 _LEAST_AGREEING = 8
 _AGREEING_SHARE = 0.6
 _COMPANIONS = 12

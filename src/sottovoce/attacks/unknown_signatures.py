@@ -30,7 +30,7 @@ Bools = NDArray[np.bool_]
 _ROUNDING = 1e-6
 # Fewer rados than these let chance make a pattern.
 _LEAST_RADOS = 16
-# A document is in some rados and missing in others, of which there are at least so many.
+# The fewest rados that contain a document, and the fewest that do not.
 _LEAST_SIDE = 4
 # Least squares proves an explanation by the equations that it did not need.
 _SPARE_EQUATIONS = 8

@@ -9,14 +9,14 @@ from typing import Any, Self
 from sottovoce.errors import InputError, MisuseError
 
 LIVES = 4
-"""How often a task is tried when the process that works on it dies."""
+"""The most tries of a task whose process dies."""
 
 
 class LocalCores:
     """A pool of processes; what a process had in hand when it was killed is done again."""
 
     def __init__(self, count: int | None = None) -> None:
-        """So many processes; by default as many as this process may use cores."""
+        """Start `count` processes; by default one for each core that this process may use."""
         self.count = usable_cores() if count is None else count
         if self.count < 1:
             raise InputError(f"cores: expected at least 1, found {self.count}")

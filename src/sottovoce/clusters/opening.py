@@ -18,7 +18,7 @@ _SCHEMES = ("tcp://", "tls://", "ucx://", "inproc://")
 def open_cluster(
     name: str, *, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Workers | None]:
-    """Those who work: `local` (all cores), `none` (this process), or a scheduler's address.
+    """Open the workers: `local` (all cores), `none` (this process), or a scheduler's address.
 
     `progress` hears how many tasks of how many are done.
     """

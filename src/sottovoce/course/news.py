@@ -31,7 +31,7 @@ class StageBegan:
 
 @dataclass(frozen=True)
 class StageEnded:
-    """A seat has finished its part of a stage, after so many seconds."""
+    """A seat has finished its part of a stage, and the seconds that this took."""
 
     study: str
     seat: str

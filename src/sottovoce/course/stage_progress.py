@@ -45,7 +45,7 @@ class StageProgress:
             self.step(event.steps_left, now)
 
     def step(self, left: int, now: float) -> None:
-        """So many steps of the computation follow."""
+        """Hear how many steps of the computation remain."""
         if not self.steps:
             self.steps, self._stepping = left, now
         self.steps_left = left

@@ -70,7 +70,7 @@ class Training:
         return self.attempt.session(self.study)
 
     def unseen(self, seats: Iterable[str], *, seconds: float, now: float) -> tuple[str, ...]:
-        """The seats without a request for so long; a new process counts from its own start."""
+        """The seats without a request for this time; a new process counts from its own start."""
         since = now - seconds
         return tuple(seat for seat in seats if self.seen.get(seat, self.started) < since)
 

@@ -1,6 +1,6 @@
 """Encoders that are networks: ONNX files, run by onnxruntime on this machine.
 
-A network reads so many tokens at a time. A longer text is read in stretches of that length, and
+A network reads a fixed number of tokens. A longer text is read in stretches of that length, and
 its vector is the mean over all its tokens, so that no part of it is left out.
 """
 

@@ -19,7 +19,7 @@ class Comparison:
     joint: float
     pooled: float
     growth: Mapping[int, float] = field(default_factory=dict)
-    """What the first peer, the first two and so on reach, pooled in plaintext."""
+    """The accuracies of the first peer, the first two and so on, pooled in plaintext."""
 
     @property
     def accuracies(self) -> dict[str, float]:

@@ -13,7 +13,7 @@ from sottovoce.text.labels import Classes
 
 Floats = NDArray[np.float64]
 Above = Callable[[NDArray[np.int64], float], NDArray[np.bool_]]
-"""Which of some texts, by number, have a score of at least a threshold."""
+"""The numbers of those texts that have a score of at least a threshold."""
 
 
 def held(evaluation: Evaluation | None) -> Evaluation:

@@ -50,7 +50,7 @@ class FitProgress:
             self._show(f"stage {len(self._stages)}: {stage} ({now - self._began:.0f} s so far)")
 
     def stepped(self, left: int) -> None:
-        """So many steps of the stage follow; shown twice a second.
+        """Hear how many steps of the stage remain; shown twice a second.
 
         Every party counts its own steps, and the one that is ahead is shown.
         """

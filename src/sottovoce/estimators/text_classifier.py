@@ -320,7 +320,7 @@ class TextClassifier(SealedEstimator):
         }
 
     def compare_alone(self) -> Comparison:
-        """What each peer alone would reach, what this model reaches, and what pooled text would.
+        """Compare the accuracies of each peer alone, of this model, and of pooled text.
 
         Each on the documents that all peers hold out (at document level). Nothing is asked of the
         sealed model beyond the joint evaluation, which is held if it was not yet.

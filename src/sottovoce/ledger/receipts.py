@@ -1,4 +1,4 @@
-"""Somebody else's word that a ledger had so many lines once: the coordinator's receipt of a head.
+"""The coordinator's receipt: its signed statement of the length and the end of a ledger.
 
 A seat tells the coordinator where its ledger ends, signed. The coordinator keeps the longest that
 it was told and hands a receipt back. Whoever cuts the ledger and the head beside it off at the

@@ -21,7 +21,7 @@ Limbs = NDArray[np.uint64]
 
 
 def count_for(bits: int) -> int:
-    """The number of limbs that hold integers of so many bits."""
+    """The number of limbs that hold integers of this number of bits."""
     return -(-bits // LIMB_BITS)
 
 

@@ -158,7 +158,7 @@ class BaseTables:
     def __init__(
         self, bases: Sequence[int], ring: ModularRing, *, exponent_bits: int, uses: int
     ) -> None:
-        """Tables that are best for about this many rows of exponents of so many bits."""
+        """The best tables for this number of rows of exponents and this number of bits."""
         self.exponent_bits = exponent_bits
         self._ring = ring
         self._group = _best_group(len(bases), uses, exponent_bits)

@@ -289,7 +289,7 @@ def centred(residues: Planes, prime: int) -> NDArray[np.int32]:
 
 
 def slices(length: int, size: int) -> Iterator[slice]:
-    """A range of so many places in parts of at most `size`."""
+    """The places in parts of at most `size`."""
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
 
 

@@ -16,11 +16,11 @@ from sottovoce.numbers.ring import matmul
 
 AnyWords: TypeAlias = NDArray[np.uint32] | NDArray[np.uint64]
 
-# So many columns are worth splitting rows for, as measured.
+# The fewest columns for which splitting rows was measured to be faster.
 _FEW = 6
 _HALF = 16
 _LOW = np.uint32(2**_HALF - 1)
-# Sums of so many products of limbs are exact with room to spare.
+# Products of limbs whose sum is exact, with room to spare.
 _DEPTH = 2**16
 
 

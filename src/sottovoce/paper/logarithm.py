@@ -233,7 +233,7 @@ def logarithm(x: Encrypted, plan: LogPlan, *, entropy: Entropy) -> Party[Unsent]
 def logarithm_rules(
     key: SecretKey, plan: LogPlan, *, vectors: int = 1, entropy: Entropy
 ) -> list[AnswerRule[Any]]:
-    """The rules for a key holder: the trips of so many vectors."""
+    """The rules for a key holder: the trips of this number of `vectors`."""
     return [
         line_rule(key, budget=vectors * plan.course.steps, entropy=entropy),
         truncation_rule(key, budget=vectors, entropy=entropy),

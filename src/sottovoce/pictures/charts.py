@@ -17,11 +17,11 @@ _BAR = 216
 _LONGEST_BAR_NAME = 34
 _WIDE = 440
 _LONGEST_NAME = 20
-"""What fits beside a bar; a page of 400 pixels then shows letters that can be read."""
+"""The characters that fit beside a bar and stay legible on a page of 400 pixels."""
 _SIDE, _EDGE = 300, 52
 _MOST_ZEROS = 8
 _TICK = 5
-"""How long a number at a tick may be."""
+"""The most characters of a number at a tick."""
 _DARK = 0.55
 """From how dark a cell is on, its number is written in the colour of the paper."""
 

@@ -119,7 +119,7 @@ def ahead(steps: int, program: Party[R]) -> Party[R]:
 
 
 def followed_by(steps: int, program: Party[R]) -> Party[R]:
-    """Run a program that counts its steps, where so many others follow after it."""
+    """Run a program that counts its steps, and that `steps` others follow."""
     return _said_left(program, lambda left: None if left is None else left + steps)
 
 

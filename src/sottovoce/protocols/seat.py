@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 # Tags are compared and never shown: one nonce does for all of them.
 _NONCE = bytes(12)
-# A sender may run ahead of the program by so many messages before it is refused.
+# The messages by which a sender may run ahead of the program before it is refused.
 MAX_WAITING = 1024
 
 

@@ -122,7 +122,7 @@ class Moments:
         self.totals = self.totals - point * self.weight
 
     def scale(self, factor: float) -> None:
-        """Have every row count so many times what it counted, in place."""
+        """Multiply the weight of every row, in place."""
         if factor == 1:
             return
         self.weight *= factor

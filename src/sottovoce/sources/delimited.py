@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _DELIMITERS = ",;\t|"
 _TRIED_LINES, _TRIED_RECORDS, _TRIED_BYTES = 256, 4, 2**20
-"""How a record is looked for where a stretch was cut."""
+"""The way to look for a record where a stretch was cut."""
 
 
 class DelimitedRecord(NamedTuple):
@@ -84,7 +84,7 @@ class _Feed:
         return [] if self._again else self._lines.run(stop)
 
     def back_in_run(self, behind: int) -> None:
-        """Read a run again, line by line, from the one that has so many lines before it."""
+        """Read a run again, line by line, after its first `behind` lines."""
         self._lines.back_in_run(behind)
 
     def begin(self) -> None:

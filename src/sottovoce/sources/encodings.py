@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sottovoce.errors import InputError
 
 HEAD_BYTES = 2**20
-"""How much of a file is looked at before it is read."""
+"""The bytes of a file that are looked at before it is read."""
 
 _MARKS = (  # UTF-32's mark begins with UTF-16's, so it comes first
     (codecs.BOM_UTF32_LE, "utf-32-le"),

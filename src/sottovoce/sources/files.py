@@ -123,7 +123,7 @@ def _may_hold_secret(scheme: str, address: str, *, user: str) -> bool:
 
 
 def _look_at_remote(address: str) -> os.stat_result:
-    """What a local file of this size would be."""
+    """The same facts as for a local file of this size."""
     system, name = _store_of(address)
     try:
         facts = system.info(name)

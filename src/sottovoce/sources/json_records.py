@@ -22,7 +22,7 @@ from sottovoce.text.documents import Origin
 
 _BYTE = re.compile(r"\(byte \d+\)")
 _MARKS = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
-"""What cuts an array into its members; an escaped character is passed over as one."""
+"""The marks that cut an array into its members; an escaped character counts as one."""
 _BROKEN_OFF = "{"
 """Stands for the member in which an array breaks off, and is as malformed."""
 _CHUNK = 2**16

@@ -15,7 +15,7 @@ from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document
 
 HEAD_ROWS = 100
-"""How many objects are looked at to learn which columns there are."""
+"""The number of objects that are looked at to learn the columns."""
 
 
 class JsonLinesReader:

@@ -77,7 +77,7 @@ class Lines:
         return texts
 
     def back_in_run(self, behind: int) -> None:
-        """Go back to the line of the last run that has so many of its lines before it."""
+        """Go back to a line of the last run: the one after its first `behind` lines."""
         self.passed -= sum(map(len, self._run[behind:]))
         self.number -= len(self._run) - behind
         self._file.seek(self.passed)

@@ -40,9 +40,9 @@ class SourceLimits:
     document_bytes: int = 16 * 2**20
     """The longest line, record or file that is read as one document."""
     problems: int = 100
-    """How many problems of each kind are kept to be shown (all are counted)."""
+    """The number of problems of each kind that are kept to be shown (all are counted)."""
     batch_rows: int = 512
-    """How many rows of a columnar file are turned into documents at a time."""
+    """The rows of a columnar file that are turned into documents at a time."""
 
     def __post_init__(self) -> None:
         for name in ("document_bytes", "problems", "batch_rows"):

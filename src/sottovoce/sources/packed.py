@@ -14,7 +14,7 @@ GZIP, ZIP = ".gz", ".zip"
 UNPACKED_FREE = 2**26
 """Bytes that a packed file may always grow to."""
 UNPACKED_RATIO = 250
-"""How many times its size it may grow to beyond that; text packs 3 to 50 times."""
+"""The largest growth of a file beyond that; text packs 3 to 50 times."""
 
 _ENCRYPTED = 0x1
 _LITTER = ("__MACOSX/", ".DS_Store", "Thumbs.db")

@@ -59,7 +59,7 @@ class SourceProblem:
         return f"{self.origin}: {self.reason}"
 
     def moved(self, lines: int) -> "SourceProblem":
-        """The same, so many lines further down."""
+        """The same problem, this number of lines further down."""
         position = self.origin.position
         if not lines or position is None:
             return self
@@ -93,7 +93,7 @@ class Problems:
             self._kept.append(problem)
 
     def join(self, later: "Problems", *, lines: int = 0) -> None:
-        """Add those of a part that was read by itself, before which so many more lines lie."""
+        """Add the problems of a part that was read by itself, and begins `lines` lines later."""
         self.counts += later.counts
         self.spellings += later.spellings
         self.documents += later.documents

@@ -41,7 +41,7 @@ class Findings:
         self.ended = 0
         """Where the first record behind a stretch begins."""
         self.lines = 0
-        """How many lines lie between the two."""
+        """The number of lines between the two."""
 
     def note(self, words: str) -> None:
         """Remember something that a user should know, once, and not a thousand such things."""

@@ -47,7 +47,7 @@ _VERSION = 2
 _STEP_BITS = 32
 _CODEC = Codec()
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
-# So many bytes of letters that wait are kept in memory, beside the disk.
+# The most bytes of waiting letters that are kept in memory, beside the disk.
 _KEPT_BYTES = 2**26
 _CLOSED, _UNTIDY = "journal/closed", "journal/untidy"
 _POSTED = "journal/posted"

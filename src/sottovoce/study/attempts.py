@@ -50,7 +50,7 @@ _OPENED = {
     Stage.CONTRIBUTIONS: frozenset({"ends"}),
     Stage.TRAINING: frozenset({"spectrum", "contributions", "penalty size"}),
 }
-# A stage that came to nothing so often will not come to anything.
+# The most attempts of one stage.
 MOST_ATTEMPTS = 5
 
 

@@ -22,12 +22,12 @@ BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
 FEATURES = 2048
-# With few classes, and documents enough to pay for them, so many words and a narrower tail.
+# The words for few classes and enough documents to pay for them, with a narrower tail.
 _WIDE, _WIDE_TAIL = 4096, 1024
 _ENOUGH_DOCUMENTS = 1024
 # Engine paillier solves on ciphertexts, at most 128 columns.
 _FEW_FEATURES = 128
-# Beyond so many classes a row must be richer.
+# The most classes of a study with few classes; for more, a row must be richer.
 _MANY_CLASSES = 32
 # Beside more words a tail weighs less: of long documents nearly all words are in it.
 _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}

@@ -47,13 +47,13 @@ from sottovoce.wire.printable import MAX_NAME, MAX_WORDS, fault_in
 
 # Beyond about two queries a feature, a sealed model counts as known to the asker.
 QUERIES_PER_FEATURE = 2
-# So many labels of chosen documents give it (docs/studies.md).
+# The number of labels of chosen documents that give it (docs/studies.md).
 KNOWN_QUERIES_PER_FEATURE = 16
 # Queries are filled up to whole ciphertexts and counted whole: about ten of them at 3072 bits.
 FEWEST_QUERIES = 512
 # What a report has of each, for the default of a budget that counts them.
 ROWS_A_DOCUMENT = {Level.DOCUMENT: 1, Level.SENTENCE: 20, Level.TOKEN: 200}
-# Joint totals are opened over at least so many documents, and so many peers.
+# The fewest documents and the fewest peers over which joint totals are opened.
 FEWEST_EVALUATED = 20
 FEWEST_PEERS = 3
 # Of such a total no cell below this (or the plan's minimum, if that is more) is shown.

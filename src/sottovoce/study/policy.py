@@ -53,7 +53,7 @@ class Policy:
             )
 
     def check_totals(self, study: Study, totals: Totals) -> None:
-        """Refuse more rows than so many peers can have, before anything is contributed to them.
+        """Refuse more rows than these peers can have, before anything is contributed to them.
 
         A peer that claims a million documents may contribute numbers as large as those of a
         million documents, and against them it sees what single documents of others change.

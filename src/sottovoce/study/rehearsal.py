@@ -26,7 +26,7 @@ from sottovoce.text.passes import count, count_classes
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side
 
-# In so many documents of text some word is in enough of them; where it is not, all are read.
+# Documents that are read first: usually some word is in enough of them; else all are read.
 _FIRST = 64
 
 

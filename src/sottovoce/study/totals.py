@@ -16,12 +16,12 @@ from sottovoce.numbers.rounding import rounded_up
 from sottovoce.study.choices import Rare
 from sottovoce.study.study import Study
 
-# So many rows count in full beside the penalty.
+# The number of rows that count in full beside the penalty.
 FULL_ROWS = 2**17
 
 
 def row_weight(rows: int) -> float:
-    """What each of so many rows counts: 1 up to `FULL_ROWS`, then a half, a quarter and so on.
+    """The weight of each of these rows: 1 up to `FULL_ROWS`, then a half, a quarter and so on.
 
     Together they never count more than `FULL_ROWS`. So sums of any number of rows fit the words of
     a sealed solve, with digits enough for the penalty, and a solve takes no more steps. The model

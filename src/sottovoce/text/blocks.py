@@ -32,7 +32,7 @@ from sottovoce.text.hashing import Ids
 Numbers = NDArray[np.int64]
 
 GRID_BITS = 6
-# An encoder's entries are about 1/√columns: they are written so many bits finer.
+# Additional fraction bits of an encoder's entries, which are about 1/√columns.
 _FINER = 4
 MOST_TAIL = 1 << 15
 MOST_KERNEL = 1 << 14

@@ -123,7 +123,7 @@ class CountLayout:
         return np.concatenate([np.array([counts.rows]), counts.rows_by_class, *table])
 
     def counts(self, vector: Numbers, *, peers: int = 1) -> Counts:
-        """The counts of a sum of vectors, in which at least so many peers kept each feature."""
+        """The counts of a sum of vectors, for features that at least `peers` peers kept."""
         if vector.shape != (self.length,):
             raise MismatchError(
                 f"counts: expected {self.length} numbers, found shape {vector.shape}"

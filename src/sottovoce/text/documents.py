@@ -13,7 +13,7 @@ Label = str | int | float | bool
 """A label as it stood in the source; `text.labels` gives it its one name."""
 
 Value = str | int | float | bool | None
-"""What a further column holds in one row; None where the source has nothing."""
+"""The value of a further column in one row; None where the source has none."""
 
 
 class NestedJson(str):

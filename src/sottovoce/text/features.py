@@ -120,7 +120,7 @@ class FeatureRows:
     halves: Numbers
     """Twice the idf of each feature of the dictionary and of the tail."""
     units: Floats
-    """What one unit is worth, of every column between these and the bias."""
+    """The worth of one unit, for every column between these and the bias."""
     tf: sparse.csr_array
     squares: Numbers
     """Four times what is divided by, squared: the norm of a row's tf·idf, or 1."""

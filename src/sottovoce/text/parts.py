@@ -22,7 +22,7 @@ from sottovoce.text.documents import Document, digest_of
 from sottovoce.text.streams import DocumentStream, Rule
 
 TASKS_A_WORKER = 4
-"""Parts are handed out in about so many runs for each task that is under way."""
+"""The approximate number of runs of parts for each task that is under way."""
 
 
 class DocumentPart(Protocol):

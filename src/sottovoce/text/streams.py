@@ -13,7 +13,7 @@ from sottovoce.errors import InputError
 from sottovoce.text.documents import Document
 
 Rule = Callable[[Document], Document | None]
-"""What becomes of a document: itself, another one, or nothing."""
+"""The result for a document: itself, another one, or nothing."""
 
 
 class DocumentStream(Sequence[Document]):

@@ -19,7 +19,7 @@ Job = Callable[[Connection], T]
 # The most jobs in one commit, so that the first does not wait for too many others.
 _AT_ONCE = 128
 _BYTES_AT_ONCE = 4 * 2**20
-# So many later jobs may overtake a large one, so that small letters do not wait for it.
+# The later jobs that may overtake a large one, so that small letters do not wait for it.
 _SMALL = 64 * 1024
 _PASSED_BY = 256
 _QUIET_SECONDS = 0.5

@@ -12,7 +12,7 @@ MIB = 2**20
 PART = 2 * MIB
 # Bytes of letters that a recipient reads at once.
 AT_ONCE = 32 * MIB
-# A mailbox answers after at most so many seconds, because proxies cut silent connections.
+# Seconds after which a mailbox answers at the latest, because proxies cut silent connections.
 LONGEST_WAIT = 25.0
 
 
@@ -64,7 +64,7 @@ class Limits:
     idle: float = 120.0
     """Seconds between two requests on one connection, writing the answer included."""
     slowest: float = 8 * 1024.0
-    """A body slower than so many bytes a second is refused, after the time for headers."""
+    """The fewest bytes a second of a body, after the time for headers; a slower one is refused."""
 
 
 class Buckets:

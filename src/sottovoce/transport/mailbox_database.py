@@ -47,7 +47,7 @@ class Database(Protocol):
     errors: tuple[type[Exception], ...]
     """The exceptions that a statement raises."""
     fatal: tuple[type[Exception], ...]
-    """Those of them that concern all statements, not a single one."""
+    """The errors that concern all statements, not a single one."""
 
     def open(self, *, writing: bool) -> Connection:
         """Open a connection; one writes, the others read."""

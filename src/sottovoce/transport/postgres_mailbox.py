@@ -103,7 +103,7 @@ class PostgresConnection:
         return self._inner.execute(statement.replace("?", "%s"), values or None)
 
     def notices(self, seconds: float) -> Sequence["psycopg.Notify"]:
-        """The notifications of so many seconds."""
+        """The notifications that arrive within these seconds."""
         return list(self._inner.notifies(timeout=seconds, stop_after=1))
 
     @property

@@ -93,7 +93,7 @@ class ShortWords(Value, frozen=True):
 
 
 def _check_array(shape: tuple[int, ...], data: bytes, *, width: int) -> None:
-    """Refuse what is not an array of words of so many bytes."""
+    """Refuse what is not an array of words of this size."""
     if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
         raise ValueError(f"words: expected at most {MAX_DIMENSIONS} sides, none negative")
     if prod(shape) * width != len(data):

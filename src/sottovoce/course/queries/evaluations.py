@@ -112,7 +112,7 @@ def _start_held(turn: _Turn, happened: Started) -> None:
     turn.act(RunEvaluation(turn.state.evaluation, turn.state.record.open))
 
 
-# Who is ready.
+# The peers that are ready.
 
 
 def _hear_asked(turn: _Turn, happened: Heard) -> None:

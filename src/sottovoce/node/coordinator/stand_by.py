@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.25
 async def serving_alone(
     place: CoordinatorPlace, *, stand_by: bool, on_event: OnEvent
 ) -> AsyncIterator[None]:
-    """Hold the folder as long as the block lasts; who stands by waits for it."""
+    """Hold the folder as long as the block lasts; a process that stands by waits for it."""
     flags = os.O_RDWR | os.O_CREAT | unix.CLOEXEC
     descriptor = os.open(place.folder / LOCK, flags, SECRET_MODE)
     try:

@@ -11,7 +11,7 @@ from sottovoce.transport.client import CoordinatorLine
 
 T = TypeVar("T")
 
-# After so many seconds without an answer the connection counts as lost.
+# Seconds without an answer after which the connection counts as lost.
 LOST_SECONDS = 10.0
 
 

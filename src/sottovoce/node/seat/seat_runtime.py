@@ -48,11 +48,11 @@ T = TypeVar("T")
 
 # An acknowledgement only frees room at the server, so several are sent together.
 _ACKNOWLEDGE_EVERY = 64
-# After so many seconds an event tells what a seat waits for, and until when.
+# Seconds after which an event tells what a seat waits for, and until when.
 _LONG = 2.0
-# After so many lines the coordinator is told how long our ledger is.
+# Lines of our ledger after which the coordinator is told its length.
 _MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})
-# A seat that ends waits so long for the last receipt; it can ask for it later.
+# Seconds that a seat waits for the last receipt when it ends; it can ask for it later.
 _RECEIPT_SECONDS = 5.0
 
 
@@ -377,7 +377,7 @@ class SeatRuntime:
         return head.entries
 
     async def receipted(self, entries: int) -> None:
-        """Wait for a receipt of so many lines, up to a limit."""
+        """Wait for a receipt of this number of lines, up to a limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_RECEIPT_SECONDS):
                 while self._receipted < entries:

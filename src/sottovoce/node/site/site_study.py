@@ -48,7 +48,7 @@ ENDING_SECONDS = 5.0
 # A peer with a model asks in other processes, which may take long.
 ASKING_SECONDS = math.inf
 _LOOK_SECONDS = 0.1
-# A seat that cannot continue tries so long to report it, and ends.
+# Seconds for which a seat that cannot continue tries to report it before it ends.
 _LAST_SECONDS = 10.0
 
 

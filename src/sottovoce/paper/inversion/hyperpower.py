@@ -184,6 +184,6 @@ class InvPlan:
         )
 
     def identity(self, bits: int, times: int = 1) -> Plain:
-        """The identity, or a multiple of it, with so many fraction bits."""
+        """The identity, or a multiple of it, with this number of fraction bits."""
         eye = np.eye(self.size, dtype=np.int64).astype(object)
         return Plain(eye * (times << bits), Scale(bits, times << bits))

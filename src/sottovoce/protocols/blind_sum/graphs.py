@@ -37,7 +37,7 @@ from sottovoce.entropy import Expansion
 from sottovoce.errors import InputError
 
 ALL_UP_TO = 30
-# One in so many peers may collude, and the chance that this opens anybody's part is 2^−SAFETY.
+# This share of the peers may collude; the chance that this opens anybody's part is 2^−SAFETY.
 COLLUDING_ONE_IN = 5
 SAFETY = 40
 

@@ -18,7 +18,7 @@ from sottovoce.protocols.conversation import Party, gather
 from sottovoce.wire import Words
 
 HELD = 32
-"""Contributions that are held one by one, at least: up to so many peers, all of them."""
+"""The number of contributions that are held one by one; up to this number of peers, all."""
 
 
 class RunningSums:
@@ -32,7 +32,7 @@ class RunningSums:
         self._added: dict[str, None] = {}
         self._sums = [part.space.mask() for part in parts if isinstance(part.space, WordSpace)]
         self.peers: Container[str] = dealing.peers
-        """Whose contributions came in time; everybody, if this party adds nothing up."""
+        """The peers whose contributions came in time; all peers, if this party adds nothing up."""
 
     def take(self, peer: str, message: MaskedParts) -> MaskedParts:
         """Check a contribution, and keep it or add it; what the inbox keeps is without it."""

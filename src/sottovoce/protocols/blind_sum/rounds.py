@@ -74,7 +74,7 @@ class Round:
 
     @property
     def majority(self) -> int:
-        """More than half of all peers: two sets of so many are never disjoint."""
+        """More than half of all peers: two sets of this size are never disjoint."""
         return len(self.peers) // 2 + 1
 
     @property

@@ -97,7 +97,7 @@ class WeightBounds:
 
     shape: tuple[int, int]
     factors: tuple[int, ...]
-    """What each of the numbers that a peer claims adds to its weight, in parts."""
+    """The weight that each claimed number adds to its peer, in parts."""
     trace: int
     product: int
     """T and 11·B for one row."""

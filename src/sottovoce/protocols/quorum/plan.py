@@ -31,13 +31,13 @@ PART_DISTANCE = 2.0**-_PART_DISTANCE_BITS
 
 
 def hiding_for(openings: int) -> int:
-    """κ for so many opened values: together they are within 2^-44 of nothing at all."""
+    """κ for this number of opened values: together they are within 2^-44 of uniform."""
     return _PART_DISTANCE_BITS + 1 + max(0, math.ceil(math.log2(max(1, openings))))
 
 
 @dataclass(frozen=True)
 class QuorumPlan:
-    """The public numbers of one solve in a quorum, which may be begun so many times in all."""
+    """The public numbers of one solve in a quorum, and how often it may be begun in all."""
 
     solve: ShareSolvePlan
     quorum: Quorum

@@ -43,9 +43,9 @@ from sottovoce.protocols.shares.course import IterationConstants
 from sottovoce.protocols.shares.triangle import Triangle
 
 _BASE = Base()
-# Masks are dealt for so many values at a time: about 20 MB a message.
+# The values for which masks are dealt at a time: about 20 MB a message.
 _DEALT_VALUES = 2**19
-# With so many right-hand sides a product from the triangle is cheaper than one of whole rows.
+# Right-hand sides from which on a product of the triangle is cheaper than one of whole rows.
 _FEW = 2
 
 

@@ -72,7 +72,7 @@ class SumShare(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class Summand:
-    """The contributions to one sum: so many integers, in this base, for this context."""
+    """The contributions to one sum: the number of integers, their base, and the context."""
 
     purpose: str
     context: Context

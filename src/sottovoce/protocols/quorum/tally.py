@@ -51,7 +51,7 @@ SIDES = 2
 """Rows of a class, and rows that are not of it."""
 # Scores whose places are searched for at a time: some 5 MB of masks a message.
 _SEARCHED = 2**13
-# Those who wait hear of it after so many openings.
+# The openings between two reports of progress.
 _TOLD_AFTER = 8
 
 
@@ -130,7 +130,7 @@ class QuorumTally:
         return slices(sum(self.rows.values()), max(1, _SEARCHED // self.classes))
 
     def openings(self, count: int) -> Iterator[Opening]:
-        """Everything that is opened to find the places of so many scores, in order."""
+        """Everything that is opened to find the places of these scores, in order."""
         quorum, levels = self.quorum, self.searches
         for level, ranges in enumerate(levels):
             base = self.base_of(level)

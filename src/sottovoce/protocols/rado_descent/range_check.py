@@ -37,7 +37,7 @@ from sottovoce.protocols.two_party.truncation import Cut, truncate
 # Fraction bits of x, x² and x⁴ as they are squared. Below 1 nothing matters.
 _KEPT = (4, 2, 1)
 LINES = len(_KEPT)
-# The eighth powers lose so many bits before they are added up: 12⁸ is 2^28.7.
+# Bits that the eighth powers lose before they are added up: 12⁸ is 2^28.7.
 _EIGHTH_BITS = 12
 # Rounding moves |x| by less than this, so a sum just below the limit is still within the bound.
 _MARGIN = 0.25
@@ -111,5 +111,5 @@ def keeps_range(x: Plain, check: RangeCheck) -> bool:
 
 
 def range_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """The rules by which a key holder answers so many checks, beside lines and truncations."""
+    """The rules by which a key holder answers `budget` checks, beside lines and truncations."""
     return [*sign_rules(key, budget=budget, numbers=1, entropy=entropy)]

@@ -47,7 +47,7 @@ from sottovoce.protocols.two_party.lines import cut_and_multiply, line_rule
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
 from sottovoce.protocols.two_party.truncation import Cut, truncate, truncation_rule
 
-# 1/Σw keeps so many bits more until it is multiplied, which cuts them.
+# Additional bits of 1/Σw, which the multiplication cuts off again.
 _GUARD_BITS = 1
 
 

@@ -209,7 +209,7 @@ class CarryPlan:
 
 @lru_cache(maxsize=64)
 def most_together(bits: int, masking: Masking, *, plaintext_bits: int) -> int:
-    """The number of values of so many bits that fit into one ciphertext."""
+    """The number of values of this width, in bits, that fit into one ciphertext."""
     count = 0
     while CarryPlan(bits, count + 1, masking).scale.bits < plaintext_bits:
         count += 1
@@ -268,7 +268,7 @@ def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
 
 
 def slices(residues: Sequence[int], slots: Slots, count: int) -> list[int]:
-    """The first so many slots of plaintexts in which nothing is below 0."""
+    """The first `count` slots of plaintexts in which nothing is below 0."""
     mask = (1 << slots.width) - 1
     pieces = [
         int(residue) >> slots.width * at & mask for residue in residues for at in range(slots.count)

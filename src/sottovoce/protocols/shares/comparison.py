@@ -30,7 +30,7 @@ HASH_KEY_BYTES = 16
 _ZERO, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 _SEED_BITS = np.uint64(2**64 - 4)
 _BLOCK_BYTES = 16
-# So many secrets at a time: what AES reads and writes then stays in the second-level cache.
+# Secrets at a time: what AES reads and writes then stays in the second-level cache.
 _CHUNK = 2048
 
 

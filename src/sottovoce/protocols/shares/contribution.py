@@ -18,7 +18,7 @@ from sottovoce.numbers.ring import Words
 from sottovoce.protocols.shares.plan import matrix_word_bits
 from sottovoce.protocols.shares.triangle import Triangle
 
-# b is written so much finer than A; the solve refines it further.
+# Additional bits of b beside A; the solve refines it further.
 _FINER = 8
 # Words that are written at a time: they stay near the core.
 _BLOCK = 2**15

@@ -21,7 +21,7 @@ MOST_STEPS = 4096
 _RESIDUAL_BITS = 16
 # Rounding is unbiased and independent from step to step: eight standard deviations are never met.
 _SIGMAS = 8
-# Between the sampled points of the interval a polynomial may be so much larger.
+# The factor by which a polynomial may be larger between the sampled points of the interval.
 _BETWEEN = 1.04
 _MORE_BITS = 2
 _WORTH_A_BIT = 0.95

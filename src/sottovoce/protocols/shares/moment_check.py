@@ -59,7 +59,7 @@ class PlausibleMomentsBit(MaskedShare, frozen=True):
 
 @dataclass(frozen=True)
 class MomentBounds:
-    """The largest moments of so many rows, from public numbers alone."""
+    """The largest moments of this number of rows, from public numbers alone."""
 
     shape: tuple[int, int]
     trace: int

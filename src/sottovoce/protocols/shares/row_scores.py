@@ -43,8 +43,8 @@ from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.protocols.shares.rings import Ring
 
 SHORT_BITS = 32
-# Rows travel in messages of at most so many bytes, which fit into one request of 2 MiB also in a
-# box (padded to 15 parts of 2^17), and are worked on so many bytes at a time.
+# The most bytes of a message of rows, which fits into one request of 2 MiB also in a
+# box (padded to 15 parts of 2^17), and the bytes of rows that are worked on at a time.
 _MESSAGE_BYTES = 15 * 2**17 - 2**10
 _CACHE_BYTES = 2**19
 # A row's last columns, of which holders keep their shares: what public thresholds are taken from.

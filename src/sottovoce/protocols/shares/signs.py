@@ -45,7 +45,7 @@ from sottovoce.protocols.shares.comparison import (
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
-# Comparison keys of 63 levels take 1.5 KB each: so many fill a message of 25 MB.
+# Comparison keys in a message of 25 MB: a key of 63 levels takes 1.5 KB.
 _KEYS_PER_MESSAGE = 16_384
 
 

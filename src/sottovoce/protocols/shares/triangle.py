@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import MismatchError
 from sottovoce.numbers.ring import Words
 
-# A message of so many words takes 16 MB.
+# The words of a message of 16 MB.
 MESSAGE_WORDS = 2**21
 _MIRROR = 512
 N = TypeVar("N", bound=np.generic)
@@ -68,7 +68,7 @@ class Triangle:
         return matrix
 
     def panels(self, words: int) -> Iterator[range]:
-        """Rows in groups of about so many words, at least one row each."""
+        """Rows in groups of about this number of words, at least one row each."""
         first = 0
         for row in range(1, self.side + 1):
             if row == self.side or self.start(row + 1) - self.start(first) > words:
@@ -85,7 +85,7 @@ class Triangle:
 
     @staticmethod
     def messages(size: int) -> Iterator[slice]:
-        """A triangle of so many words in parts that fit into a message."""
+        """The words of a triangle in parts that fit into a message."""
         for start in range(0, size, MESSAGE_WORDS):
             yield slice(start, min(start + MESSAGE_WORDS, size))
 

@@ -122,7 +122,7 @@ class Zeros(Message, frozen=True):
 
 
 class SealedTests(Question[Zeros], frozen=True):
-    """Blinded tests of so many numbers, shuffled; the answer stays encrypted."""
+    """Blinded tests of several numbers, shuffled; the answer stays encrypted."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
@@ -346,7 +346,7 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
 def sign_rules(
     key: SecretKey, *, budget: int, numbers: int, entropy: Entropy, sealed: int | None = None
 ) -> list[AnswerRule[Any]]:
-    """The rules for a key holder: `budget` vectors of up to so many `numbers`, in either form.
+    """The rules for a key holder: `budget` vectors of at most `numbers` numbers, in either form.
 
     A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
     of whatever it likes for each number: the key holder counts numbers, not questions. Of

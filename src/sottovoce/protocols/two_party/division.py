@@ -151,7 +151,7 @@ def reciprocal(divisors: Encrypted, plan: DivPlan, *, entropy: Entropy) -> Party
 def division_rule(
     key: SecretKey, plan: DivPlan, *, vectors: int = 1, entropy: Entropy
 ) -> AnswerRule[LineProducts]:
-    """The rule for a key holder: the steps of so many divisions."""
+    """The rule for a key holder: the steps of this number of divisions."""
     return line_rule(key, budget=vectors * plan.steps, entropy=entropy)
 
 

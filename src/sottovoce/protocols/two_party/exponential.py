@@ -168,7 +168,7 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
 def exponential_rule(
     key: SecretKey, plan: ExpPlan, *, vectors: int = 1, entropy: Entropy
 ) -> AnswerRule[LineProducts]:
-    """The rule for a key holder: the squarings of so many vectors."""
+    """The rule for a key holder: the squarings of this number of `vectors`."""
     return line_rule(key, budget=vectors * plan.squarings, entropy=entropy)
 
 

@@ -74,7 +74,7 @@ class MomentSizes(Message, frozen=True):
 
 
 class MaskedMoments(Question[MomentSizes], frozen=True):
-    """⟨⟨sums of diagonals + r⟩⟩ and ⟨⟨b + 2^ℓ + ρ⟩⟩, of which so many bits are cut off."""
+    """⟨⟨sums of diagonals + r⟩⟩ and ⟨⟨b + 2^ℓ + ρ⟩⟩, of which `bits` bits are cut off."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,

@@ -95,7 +95,7 @@ class TruncationMask:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How to cut the lowest bits of values: their number, the bounds of the rest, and the masks.
+    """A cut of the lowest bits of values: their number, the bounds of the rest, and the masks.
 
     `scale` is that of the rest; it may say less than the values' own bound does,
     where mathematics knows more.

@@ -3,8 +3,8 @@
     "entities": [{"type": "Drug", "start": 10, "end": 17, "negated": false}, …]
     "sentences": [{"section": "history", "start": 0, "end": 31}, …]
 
-A sentence is a span whose type is its section. What is true of an entity beside its type is, for
-who asks for qualified spans, one more span of its place, `Drug:Negated`, as in BRAT.
+A sentence is a span whose type is its section. Where qualified spans are asked for, every other
+true field of an entity is one more span of the same place, `Drug:Negated`, as in BRAT.
 """
 
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ from sottovoce.sources.source import Findings, Reader
 from sottovoce.text.documents import Document
 
 MOST_STRETCHES = 64
-"""A source has about so many, unless they would become smaller or larger than these:"""
+"""The approximate number of stretches of a source, unless one would be outside these sizes:"""
 SMALLEST_BYTES, LARGEST_BYTES = 2**20, 2**26
 
 
@@ -29,11 +29,11 @@ class Stretch:
     start: int
     stop: int
     before: int = 0
-    """How many lines or rows lie before it."""
+    """The number of lines or rows before it."""
     guessed: bool = False
     """Whether `start` may lie inside a record; the first one behind it is meant."""
     documents: int | None = None
-    """How many documents it holds, once it was listed."""
+    """The number of its documents, once it was listed."""
 
     def begun_at(self, start: int) -> "Stretch":
         """The same from where a record is known to begin."""
@@ -70,7 +70,7 @@ def stretch_size(size: int) -> int:
 
 
 def grouped_stretches(sizes: list[tuple[int, int]]) -> tuple[Stretch, ...]:
-    """Stretches of groups, of which each has so many rows and bytes."""
+    """Stretches of whole groups, given the rows and bytes of each group."""
     step = stretch_size(sum(size for _, size in sizes))
     stretches, begin, rows, inside, held = [], 0, 0, 0, 0
     for number, (count, size) in enumerate(sizes, 1):

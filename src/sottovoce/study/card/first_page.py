@@ -22,7 +22,7 @@ from sottovoce.wire.printable import markdown
 
 WIDTH = 80
 LONGEST = 60
-# So many names or groups are listed; more are counted.
+# The most names or groups that are listed; others are counted.
 _FEW = 4
 # People's own texts are shortened on this page; the details have them in full.
 _NAME_LENGTHS = (40, 28, 18)
@@ -56,7 +56,7 @@ def _lines(study: Study, organisation: str | None, code: str) -> Iterator[str]:
 
 
 def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Each name in at most so many characters, cut in its middle, and never two alike."""
+    """Each name in at most `longest` characters, cut in its middle, and never two alike."""
     shortened: dict[str, str] = {}
     for name in names:
         tail = longest // 3

@@ -49,7 +49,7 @@ class QueryRequest(Message, frozen=True):
 
 
 class QueryGrant(Message, frozen=True):
-    """The query may be asked; so many documents are left afterwards."""
+    """The query may be asked; says how many documents are left afterwards."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,

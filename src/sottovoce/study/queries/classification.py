@@ -99,7 +99,7 @@ from sottovoce.text.labels import Classes
 _ASKED = "study/asked/v1"
 
 RemotePart = Callable[[int], Party[Encrypted]]
-"""Brings what others add to the scores of so many rows (partition `features`)."""
+"""Brings what others add to the scores of these rows (partition `features`)."""
 
 
 class VerdictWarning(UserWarning):

@@ -311,7 +311,7 @@ class CountSum:
         return f"{self.name} {what}"
 
     def check_peers(self, peers: Sequence[str]) -> None:
-        """Refuse a sum over so few that each would learn the others' part."""
+        """Refuse a sum over so few peers that each would learn the others' part."""
         if len(peers) < FEWEST_PEERS:
             raise InputError(
                 f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "

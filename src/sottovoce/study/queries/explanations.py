@@ -54,7 +54,7 @@ class Copies:
     """For each copy the number of its document, and the word that it lacks."""
     documents: tuple[Document, ...] = field(default=(), repr=False)
     explained: int = 0
-    """How many of the documents have all the copies that could say something."""
+    """The number of documents that have all useful copies."""
 
     def because(
         self, labels: Labels, classes: Sequence[Classes], scores: NDArray[np.float64] | None

@@ -51,7 +51,7 @@ from sottovoce.text.features import NORM_PARTS
 _COUNTED = "study/counted by members/v1"
 # The rounds of one-time material of these counts; those of sums, checks and solves are lower.
 _TALLY_ROUND = 2**22
-# Every attempt opens new masked values; the masks are made for so many attempts.
+# The attempts for which masks are made: every attempt opens new masked values.
 MOST_TALLIES = 64
 
 

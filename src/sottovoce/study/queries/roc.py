@@ -30,7 +30,7 @@ class RocSide:
     whole: bool
 
     def allows(self, above: int, *, fewest: int) -> bool:
-        """Whether so many rows above a threshold leave no small number below it."""
+        """Whether the rows above a threshold leave no small number below it."""
         left = self.shown - above
         return left >= fewest or (self.whole and left == 0)
 

@@ -88,7 +88,7 @@ def row_thresholds(point: Sequence[float], own: Floats | None, *, rows: int, wid
 def shifts(
     rows: sparse.csr_array, thresholds: Sequence[float] | Floats, *, bits: int
 ) -> NDArray[np.int64]:
-    """t·norm for every row and every threshold (or its own ones), at so many fraction bits."""
+    """t·norm for every row and every threshold (or its own ones), with these fraction bits."""
     unit = np.ldexp(np.array(thresholds, np.float64), bits) / NORM_PARTS
     return np.rint(norms_of(rows)[:, np.newaxis] * unit).astype(np.int64)
 

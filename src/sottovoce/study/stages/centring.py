@@ -142,7 +142,7 @@ class Reference:
         return np.zeros(len(apart), np.int64)
 
     def corrected(self, steps: NDArray[np.int64]) -> Self | None:
-        """The point moved by so many parts, of every word; None if it would be too long."""
+        """The point moved by these parts of every word; None if it would be too long."""
         if _length_of(self.mean[: len(steps)], steps) > _LONGEST:
             return None
         grid = np.array(self.point, np.int64)
@@ -262,7 +262,7 @@ def moved_norm(plan: StudyPlan) -> float:
 
 
 def _length_of(words: Floats, steps: NDArray[Any]) -> float:
-    """The length of a point's words after so many parts."""
+    """The length of a point's words after it moved by these parts."""
     return float(np.linalg.norm(words + steps / MEAN_PARTS))
 
 

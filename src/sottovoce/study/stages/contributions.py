@@ -117,7 +117,7 @@ class MomentPlan:
 
 
 def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
-    """Return the scales of the moments of so many rows; refuse a penalty that is too small.
+    """Return the scales of the moments of `rows` rows; refuse a penalty that is too small.
 
     Those of one peer can be too many before those of the others are known.
     """
@@ -127,7 +127,7 @@ def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
 
 
 def weight_of(plan: StudyPlan, rows: int) -> float:
-    """What so many rows count together; in partition `features` each row counts in full."""
+    """The joint weight of these rows; in partition `features` each row counts in full."""
     return rows * (1.0 if plan.arrangement.by_features else row_weight(rows))
 
 
@@ -335,7 +335,7 @@ def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
         if len(message.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
     plan = _blind_plan(party, layout)
-    # Only who brought both halves is in the sum: a share without its seed is noise.
+    # Only a peer that brought both halves is in the sum: a share without its seed is noise.
     summed = yield from pairwise.evaluator(
         plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
     )

@@ -142,7 +142,7 @@ def choose_coordinator(
         yield from dismiss(helper)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), trained.peers)
     right = from_ring(sums)
-    # Of equals the strongest penalty wins: it says least about any document.
+    # Of equally good penalties the strongest wins: it says least about any document.
     best = max(
         range(len(scores)), key=lambda penalty: (int(right[penalty]), study.plan.alphas[penalty])
     )

@@ -223,7 +223,7 @@ def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
         )
     else:
         seeds = yield from hear_seeds(party)
-        # Only who brought both halves is in the sum: counts without their seed are noise.
+        # Only a peer that brought both halves is in the sum: counts without their seed are noise.
         summed = yield from pairwise.evaluator(
             plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
         )

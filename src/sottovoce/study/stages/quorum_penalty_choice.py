@@ -82,7 +82,7 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
             yield from answer_query(party, candidate, book, asker=name, members=candidate.members)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), party.peers)
     right = from_ring(sums)
-    # Of equals the strongest penalty wins: it says least about any document.
+    # Of equally good penalties the strongest wins: it says least about any document.
     best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
     for name in (*party.peers, *trained[best].members):
         yield Send(name, ChosenPenalty(best))

@@ -184,7 +184,7 @@ def open_solves(
         for cut in work.cuts():
             yield from opener.open(cut.opening(opener.quorum, work.plan.solve.shape))
         plans.append(work.scores)
-    # Who left during the last solve has no share of its model.
+    # A member that left during the last solve has no share of its model.
     members = tuple(opener.present)
     for name in party.peers:
         yield Send(name, ModelHeld(members))

@@ -58,7 +58,7 @@ class ExportedRados(Message, frozen=True):
 
 
 def export_terms(study: Study, rows: int) -> tuple[DescentNumbers, Prepared]:
-    """Numbers and feature space for so many rows of all sites, or what the plan lacks for that."""
+    """Numbers and feature space for the rows of all sites, or an error if the plan lacks some."""
     plan = study.plan
     for setting, wrong, text, hint in (
         (

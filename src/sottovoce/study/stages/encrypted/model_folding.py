@@ -13,7 +13,7 @@ from sottovoce.protocols.two_party.truncation import truncate
 from sottovoce.study.queries.model import model_scale
 from sottovoce.study.queries.scoring import ScorePlan
 
-# A θ is cut so often on its way.
+# The number of times that θ is cut on its way.
 CUTS = 2
 
 

@@ -51,7 +51,7 @@ from sottovoce.text.passes import training_examples
 
 Floats = NDArray[np.float64]
 
-# So many ciphertexts of rows travel in one message, and are multiplied in one question.
+# The ciphertexts of rows in one message, which are multiplied in one question.
 _TOGETHER = 2048
 
 
@@ -79,7 +79,7 @@ class TablePlan:
     edges: int
 
     def parts(self, rows: int) -> Iterator[slice]:
-        """So many rows in parts that fit into a message."""
+        """The rows in parts that fit into a message."""
         step = max(1, _TOGETHER // self.width)
         for start in range(0, rows, step):
             yield slice(start, min(start + step, rows))
