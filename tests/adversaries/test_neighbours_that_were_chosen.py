@@ -2,12 +2,21 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import ViolationError
-from sottovoce.protocols.blind_sum import Round
+from sottovoce.protocols.blind_sum import (
+    Plan,
+    Round,
+    RoundBook,
+    SummedVector,
+    WordSpace,
+    pairwise,
+)
+from sottovoce.protocols.blind_sum.dealing import Dealing, TwoShares
 from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO, Graph, degree
 from sottovoce.protocols.blind_sum.keys import (
     Keyring,
@@ -17,15 +26,23 @@ from sottovoce.protocols.blind_sum.keys import (
     hear_keys,
     members_of,
 )
-from sottovoce.protocols.blind_sum.messages import GraphCommitment, GraphNonce, KeyBook, RoundKeys
+from sottovoce.protocols.blind_sum.masks import Masker
+from sottovoce.protocols.blind_sum.messages import (
+    GraphCommitment,
+    GraphNonce,
+    KeyBook,
+    MaskedParts,
+    RevealedShares,
+    RoundKeys,
+)
 from sottovoce.protocols.conversation import Party, Send, gather, receive
-from sottovoce.protocols.runner import converse
+from sottovoce.protocols.runner import View, converse
 
-NAMES = tuple(f"peer {index:02}" for index in range(60))
+NAMES = tuple(f"peer {index:02}" for index in range(40))
 THIS = Round("study", "preparation", NAMES)
 COORDINATOR, EVALUATOR = THIS.coordinator, THIS.evaluator
 # More than the fifth that the degree is made for, so that grinding would succeed.
-COLLUDING = frozenset(NAMES[-24:])
+COLLUDING = frozenset(NAMES[-17:])
 VICTIM, LAST = NAMES[3], NAMES[-1]
 MEMBERS = members_of(THIS, SeededEntropy(1))
 PINS = MEMBERS[COORDINATOR].pins
@@ -137,3 +154,85 @@ def test_a_coordinator_that_lets_a_key_be_chosen_later_is_named(
         table(ground, **{COORDINATOR: swapping(other, made_up=made_up), LAST: silent()})
     # Whoever shows what the other did not sign cannot be told from one that signed something else.
     assert "coordinator" in str(caught.value)
+
+
+PART = SummedVector(COORDINATOR, "counts", WordSpace((8,)))
+COUNTS = {
+    name: np.arange(8, dtype=np.uint64) + np.uint64(index) for index, name in enumerate(NAMES)
+}
+
+
+class Colluders:
+    """They run the shipped program, and keep their shares of others' secrets."""
+
+    def __init__(self, ground: dict[str, OwnKeys], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ground = ground
+        self.held: dict[str, dict[str, TwoShares]] = {}
+        self.dealing: Dealing | None = None
+        honest = pairwise.open_boxes
+
+        def opening(dealing: Dealing, boxes: Any, me: str, own: OwnKeys) -> dict[str, TwoShares]:
+            opened = honest(dealing, boxes, me, own)
+            if me in COLLUDING:
+                self.held[me], self.dealing = opened, dealing
+            return opened
+
+        monkeypatch.setattr(pairwise, "open_boxes", opening)
+
+    def program(self, plan: Plan, name: str) -> Party[Any]:
+        """A peer's program with the keys that were drawn for it, or chosen."""
+        values, who = (COUNTS[name],), MEMBERS[name]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(pairwise.OwnKeys, "draw", lambda _: self.ground[name])
+            program = pairwise.peer(
+                plan, values, who=who, book=RoundBook(), entropy=SeededEntropy(len(name))
+            )
+            first = next(program)
+        message = yield first
+        while True:
+            try:
+                message = yield program.send(message)
+            except StopIteration as ended:
+                return ended.value
+
+    def read(self, view: View) -> np.ndarray:
+        """What the victim sent the coordinator, without its masks."""
+        dealing = self.dealing
+        assert dealing is not None
+        masked = next(
+            item.message
+            for item in view.received
+            if isinstance(item.message, MaskedParts) and item.sender == VICTIM
+        )
+        revealed = {
+            item.sender: item.message
+            for item in view.received
+            if isinstance(item.message, RevealedShares) and VICTIM in dealing.held_by(item.sender)
+        }
+        seeds = {
+            holder: message.shares[dealing.held_by(holder).index(VICTIM)]
+            for holder, message in revealed.items()
+        }
+        pairs = {me: held[VICTIM].pair for me, held in self.held.items() if VICTIM in held}
+        own = OwnKeys(
+            dealing.pair_key_of(VICTIM, pairs),
+            self.ground[LAST].box,
+            dealing.seed_of(VICTIM, seeds),
+        )
+        mask = Masker(dealing, VICTIM, own).mask(PART)
+        return np.asarray(PART.space.total([masked.parts[0]], mask, count=1))
+
+
+def test_without_the_evaluators_number_they_read_the_victims_counts(
+    ground: dict[str, OwnKeys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What chosen neighbours are worth: a single peer's part, by the project's own code."""
+    monkeypatch.setattr(Keyring, "order_seed", property(lambda keyring: keyring.hash))
+    plan, colluders = Plan(THIS, (PART,)), Colluders(ground, monkeypatch)
+    programs: dict[str, Party[Any]] = {name: colluders.program(plan, name) for name in NAMES}
+    programs[COORDINATOR] = pairwise.coordinator(plan, who=MEMBERS[COORDINATOR], book=RoundBook())
+    programs[EVALUATOR] = pairwise.evaluator(
+        plan, who=MEMBERS[EVALUATOR], book=RoundBook(), entropy=SeededEntropy(5)
+    )
+    outcome = converse(programs, session=THIS.context)
+    assert colluders.read(outcome.views[COORDINATOR]).tolist() == COUNTS[VICTIM].tolist()

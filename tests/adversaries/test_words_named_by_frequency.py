@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.studies import BINARY
+from harness.studies import BINARY, Case, notes
 from sottovoce.attacks.frequencies import (
     FREQUENT,
     NamedFeatures,
@@ -13,6 +13,11 @@ from sottovoce.attacks.frequencies import (
 )
 from sottovoce.datasets import clinical_notes
 from sottovoce.numbers.rounding import to_powers
+from sottovoce.paillier import SecretKey
+from sottovoce.study import InsecureToyPlan, Study
+from sottovoce.study.stages import preparation
+from sottovoce.text.counts import Counts
+from sottovoce.text.dictionaries import Dictionary
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
@@ -56,6 +61,26 @@ def test_without_the_sites_counts_frequency_finds_no_more_than_guessing(
     shuffled = PublicText(public.words, np.random.default_rng(3).permutation(public.rates))
     assert target.named("shuffled", shuffled, rounded=True).named <= 3
     assert trials[0].named > 10
+
+
+def test_these_are_the_counts_that_a_coordinator_gets_in_a_study(
+    toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack above is on its true view: every bucket, and so the same selected words."""
+    plan = InsecureToyPlan("counts", BINARY, features=64, key_bits=768, held_out=0.0)
+    case = Case(notes(300), plan, toy_key)
+    honest, seen = preparation._chosen, list[Counts]()
+
+    def choosing(study: Study, counts: Counts) -> Dictionary:
+        seen.append(counts)
+        return honest(study, counts)
+
+    monkeypatch.setattr(preparation, "_chosen", choosing)
+    model = case.run().models[case.study.roster.peers[0]]
+    target = Target(plan.count_plan, [*case.documents.values()], plan.features, model.key)
+    (counts,) = seen
+    assert np.array_equal(counts.by_class, target.counts(rounded=True).by_class)
+    assert not np.array_equal(counts.by_class, target.counts(rounded=False).by_class)
 
 
 def test_counts_are_rounded_to_powers_of_three_by_ratio() -> None:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from harness.entropy import SeededEntropy
 from harness.keys import toy_key
+from harness.studies import BINARY, Case, notes
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.numbers.primes import _lowest
@@ -39,8 +40,12 @@ from sottovoce.paillier import (
 from sottovoce.paillier.profiles import strength
 from sottovoce.paillier.tensors import mint_unchecked
 from sottovoce.protocols.messages import Message, message_kinds
+from sottovoce.protocols.shares import handover
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.own_masks import OwnDirection, OwnFactor, OwnFactors
+from sottovoce.study import InsecureToyPlan
+from sottovoce.study.queries.classification import MaskedScores
+from sottovoce.study.stages.holdings import integer_rows
 
 BITS = 768
 COLUMNS = 24
@@ -258,3 +263,61 @@ def test_the_codec_lets_no_other_ciphertext_to_a_key_holder(tagger: Tagger) -> N
     right = MaskedTruncation(sealed.for_key_holder(entropy=SeededEntropy(1)), 2)
     assert type(codec.decode(codec.encode(right), MaskedTruncation).values) is ForKeyHolder
     assert sealed.layout == Layout((2,))
+
+
+# A whole study, as an asker's coordinator plays it.
+
+FEATURES = COLUMNS - 1
+"""Beside them stands the bias."""
+
+
+class TaggedStudy:
+    """A study whose coordinator made its key for it, and tags the weights that it hands over."""
+
+    def __init__(self, tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = handover.encrypt
+
+        def tagging(key: Any, plain: Plain, **settings: Any) -> Ciphertext:
+            return tagger.tagged(honest(key, plain, **settings))
+
+        monkeypatch.setattr(handover, "encrypt", tagging)
+        plan = InsecureToyPlan(
+            "tags", BINARY, features=FEATURES, key_bits=BITS, labels_on="paillier", bucket_bits=12
+        )
+        self.tagger = tagger
+        self.case = Case(notes(240), plan, tagger.key)
+        self.outcome = self.case.run()
+
+    def queries(self) -> list[tuple[list[int], list[int]]]:
+        """Of some queries, the row that the coordinator reads and the true one."""
+        asker = self.case.study.roster.peers[0]
+        model, view = self.outcome.models[asker], self.outcome.views["coordinator"]
+        pairs = []
+        for document in self.case.documents[asker][:3]:
+            before = len(view.received)
+            self.outcome.classify(asker, [document])
+            (asked,) = [
+                item.message
+                for item in view.received[before:]
+                if isinstance(item.message, MaskedScores)
+            ]
+            rows = integer_rows(self.case.study, model.space, asker, [document], key=model.key)
+            read = self.tagger.read(asked.scores.residues[0])
+            pairs.append((read[:FEATURES], rows.toarray()[0][:FEATURES].tolist()))
+        assert sum(map(any, (true for _, true in pairs))) == len(pairs)
+        return pairs
+
+
+def test_a_coordinator_that_made_its_key_for_it_reads_no_query_of_a_study(
+    tagger: Tagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And without uniform N-th powers it would read every one."""
+    study = TaggedStudy(tagger, monkeypatch)
+    assert all(read != true for read, true in study.queries())
+
+    def for_key_holder(unsent: Unsent, *, entropy: Any) -> ForKeyHolder:
+        fresh = unsent.fresh(entropy=entropy)
+        return ForKeyHolder.from_bytes(fresh.to_bytes(), key=fresh.key)
+
+    monkeypatch.setattr(Unsent, "for_key_holder", for_key_holder)
+    assert all(read == true for read, true in study.queries())

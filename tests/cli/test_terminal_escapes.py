@@ -11,6 +11,7 @@ import pytest
 from rich.markdown import Markdown
 from rich.progress import Progress, TextColumn
 from rich.table import Table
+from typer.testing import CliRunner
 
 from harness.commands import call
 from harness.entropy import SeededEntropy
@@ -144,6 +145,54 @@ def test_status_and_list_after_a_hostile_invitation(tmp_path: Path, coordinator_
             shown = error.message
         assert unprintable_in(shown.replace("\n", "")) is None
         assert "repaint" not in shown
+
+
+FAKE = [
+    "Compare these words with the other sites over the phone:",
+    "    these words were chosen",
+    "    by the coordinator and",
+    "    are the same on every screen",
+]
+TAKES_THE_SCREEN = "Stanmore\x1b[2J\x1b[H" + "\r\n".join(FAKE) + "\x1b[19;20r\x1b[20;1H"
+
+
+def test_a_forged_organisation_reaches_no_screen_of_a_site_that_joins(
+    tmp_path: Path, coordinator_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator whose own program checks nothing sends it as the study's description."""
+
+    async def forged(_: object) -> str:
+        return described("stanmore", TAKES_THE_SCREEN)
+
+    monkeypatch.setattr("sottovoce.node.site.site_study.describe", forged)
+    documents = tmp_path / "notes.csv"
+    documents.write_text("text,label\nfever,urgent\ncalm,routine\n")
+    words = ("join", tmp_path / "sent" / "stanmore", "--data", documents, "--yes", "--home", "v")
+    monkeypatch.chdir(tmp_path)
+    joined = CliRunner().invoke(cli.app, [str(word) for word in words])
+    assert isinstance(joined.exception, InputError)
+    shown = joined.output + joined.exception.message + "".join(joined.exception.hints)
+    assert unprintable_in(shown.replace("\n", "")) is None
+    assert "Compare these words" not in shown
+    study = tmp_path / "forged.toml"
+    study.write_text(described("stanmore", TAKES_THE_SCREEN))
+    with pytest.raises(InputError, match="expected printable characters only"):
+        call("study", "create", study, "--home", tmp_path / "other", "--out", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_an_invitation_that_names_a_path_writes_nothing_anywhere(
+    tmp_path: Path, coordinator_home: Path
+) -> None:
+    invited = Invitation.parse((tmp_path / "sent" / "stanmore").read_text(encoding="utf-8"))
+    seats = ("stanmore", "../" * 8 + f"..{tmp_path}/outside/.config")
+    object.__setattr__(invited, "seats", seats)
+    documents = tmp_path / "notes.csv"
+    documents.write_text("text,label\nfever,urgent\ncalm,routine\n")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="invitation: expected a seat of letters, digits"):
+        call("join", invited.line, "--data", documents, "--yes", "--home", tmp_path / "victim")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_everything_goes_through_the_one_door() -> None:
