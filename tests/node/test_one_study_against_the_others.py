@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from harness.network import Network, network, read_toy
 from harness.ports import served_mailbox
 from sottovoce.course.control import CONTROL, COORDINATOR, control_session
 from sottovoce.course.news import StudyStopped
-from sottovoce.errors import InputError, TheirError, ViolationError
+from sottovoce.errors import AbsenceError, InputError, TheirError, ViolationError
 from sottovoce.node.coordinator.serving import create_study
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import RosterKnown
@@ -33,14 +34,16 @@ def beside(net: Network) -> Network:
 
 
 @asynccontextmanager
-async def taken(net: Network, seat: str) -> AsyncIterator[CoordinatorLine]:
+async def taken(
+    net: Network, seat: str, *, retry_seconds: float = 20.0
+) -> AsyncIterator[CoordinatorLine]:
     """A line of whoever holds the invitation of this seat."""
     line = CoordinatorLine(
         net.address,
         fingerprint=net.fingerprint,
         study=net.study,
         identity=Identity.draw(seat, SeededEntropy(99)),
-        retry_seconds=20,
+        retry_seconds=retry_seconds,
     )
     async with line:
         await line.enrol(net.membership(seat).token)
@@ -126,6 +129,38 @@ def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
                 (path / "in the way").mkdir(parents=True)
             result = await net.join_all(*SITES)
             assert all(joined.model is not None for joined in result)
+
+    asyncio.run(asyncio.wait_for(story(), 400))
+
+
+def test_a_seat_that_fills_the_disk_leaves_room_for_the_other_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes to itself, in a session that nobody knows, until it is refused."""
+    net = network(tmp_path, enrolment="1 hour")
+    other = beside(net)
+    total = 4 * 2**20
+    body = bytes(min(2**16, largest_letter(read_toy(net.text).plan)))
+    sent: list[int] = []
+
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(total=total, free=total - sum(sent))
+
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+
+    async def fill(line: CoordinatorLine) -> None:
+        for number in range(2 * total // len(body)):
+            await line.post(Letter(b"made up".ljust(32), "valley", "valley", number, body))
+            sent.append(len(body))
+
+    async def story() -> None:
+        async with net.serving() as server:
+            async with taken(net, "valley", retry_seconds=0.2) as mallory:
+                with pytest.raises(AbsenceError, match="a quarter of the coordinator's free disk"):
+                    await fill(mallory)
+            assert 0 < sum(sent) <= total // 4
+            await goes_on(net, other)
+            assert not server.done()
 
     asyncio.run(asyncio.wait_for(story(), 400))
 
