@@ -1,32 +1,13 @@
 """What each role could do by deviating, what stops it, and what nothing stops: said in one place.
 
-docs/make_adversaries.py writes docs/adversaries.md from this table; a test checks that every test
-named here exists.
+What anybody could do stands in deviations_of_anybody.py. docs/make_adversaries.py writes
+docs/adversaries.md from both tables; a test checks that every test named there exists.
 """
 
-from dataclasses import dataclass
+from deviation import COORDINATOR, DEALER, EVALUATOR, PEER, Deviation
+from deviations_of_anybody import OF_ANYBODY
 
 from sottovoce.study.adversaries import named_tests
-
-PEER, COORDINATOR, EVALUATOR = "a peer", "the coordinator", "the evaluator"
-DEALER, ANYBODY = "the dealer", "anybody"
-ROLES = (PEER, COORDINATOR, EVALUATOR, DEALER, ANYBODY)
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """One thing that a role could do.
-
-    `stops` says what makes it impossible or loud (empty where nothing does), `tests` which tests
-    play it, `remains` what nothing stops.
-    """
-
-    role: str
-    does: str
-    stops: str
-    tests: tuple[str, ...] = ()
-    remains: str = "nothing known"
-
 
 DEVIATIONS: tuple[Deviation, ...] = (
     # A peer.
@@ -218,7 +199,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
         COORDINATOR,
         "names the selected words by matching their counts with public text of the same kind",
         "the sites round their counts, which blurs them; the dictionary's key stays with the peers",
-        named_tests("words_named_by_frequency", "test_rounded_counts_name_fewer_words"),
+        named_tests(
+            "words_named_by_frequency",
+            "test_rounded_counts_name_fewer_words",
+            "test_these_are_the_counts_that_a_coordinator_gets_in_a_study",
+        ),
         "the most frequent words can still be named; `hashed` or `given` opens no counts",
     ),
     Deviation(
@@ -253,6 +238,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_a_colluder_that_chooses_its_key_last_chooses_no_neighbours",
             "test_a_fifth_of_the_peers_surrounds_nobody",
             "test_a_coordinator_that_lets_a_key_be_chosen_later_is_named",
+            "test_without_the_evaluators_number_they_read_the_victims_counts",
         ),
         "where more than a fifth of all peers collude with a receiver, chance may put enough of "
         "them beside somebody",
@@ -283,6 +269,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "is left",
         named_tests(
             "tagged_keys",
+            "test_a_coordinator_that_made_its_key_for_it_reads_no_query_of_a_study",
             "test_the_coordinator_reads_no_query_through_randomisers",
             "test_the_codec_lets_no_other_ciphertext_to_a_key_holder",
             folder="attacks",
@@ -313,70 +300,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_path_traversal_through_the_seats_of_an_invitation",
             "test_a_membership_file_that_names_a_path_as_its_seat_is_refused",
             folder="node",
-        ),
-    ),
-    # The evaluator.
-    Deviation(
-        EVALUATOR,
-        "chooses its number for the neighbours after it saw the keys, for peers that collude",
-        "the coordinator shows no key before the evaluator has committed to its number, and "
-        "compares",
-        named_tests(
-            "neighbours_that_were_chosen",
-            "test_an_evaluator_that_chooses_its_number_after_the_keys_is_named",
-        ),
-        "coordinator and evaluator together need no neighbours: they hold everything",
-    ),
-    # The dealer.
-    # Anybody.
-    Deviation(
-        ANYBODY,
-        "prepares tables against the hash of comparison keys once, for all studies",
-        "the hash has another public key in every study, round and attempt",
-        named_tests(
-            "comparison",
-            "test_keys_of_one_study_are_of_no_use_in_another",
-            folder="protocols/shares",
-        ),
-    ),
-    Deviation(
-        ANYBODY,
-        "brings back an older copy of a seat's folder, or runs one home at two places, so that one "
-        "mask would cover two values",
-        "masks and seeds are bound to the documents; every letter is announced by its number and "
-        "digest before its body; a seat compares what the server holds of it before anything "
-        "leaves, and only one process at a time works at a seat",
-        named_tests(
-            "restored",
-            "test_a_restored_site_sends_nothing",
-            "test_a_restored_asker_sends_nothing",
-            "test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out",
-            folder="node",
         )
         + named_tests(
-            "restored",
-            "test_a_home_from_a_backup_with_an_edited_document_sends_nothing",
-            "test_of_a_home_and_its_copy_elsewhere_one_is_found_out",
-            folder="e2e",
-        )
-        + named_tests(
-            "copies",
-            "test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse",
-            "test_the_server_reads_no_part_of_a_letter_that_was_not_announced",
-            folder="transport",
-        )
-        + named_tests(
-            "copies",
-            "test_what_hides_documents_is_drawn_for_them_alone",
-            "test_light_studies_whose_disks_come_back_or_run_twice",
-            "test_askers_and_helpers_whose_disks_come_back_or_run_twice",
-            folder="simulation",
+            "terminal_escapes",
+            "test_an_invitation_that_names_a_path_writes_nothing_anywhere",
+            folder="cli",
         ),
-        "a coordinator that denies what it was told lets an older copy of a site go on; with other "
-        "documents the copy stops. If it also tells the copy of an evaluator or a member other "
-        "numbers than the first time, one mask covers two of that seat's shares, and it learns "
-        "what it would by pooling with that seat: bring a helper's folder back only when the "
-        "coordinator can be trusted",
     ),
     Deviation(
         COORDINATOR,
@@ -394,140 +323,26 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "who neither sent nor read anything since the copy does not notice it, and has lost "
         "nothing by it",
     ),
+    # The evaluator.
     Deviation(
-        ANYBODY,
-        "with a seat lets the others wait: its journal is damaged, or it is silent",
-        "a seat that cannot go on says so at once, and the others go on without it or stop; who is "
-        "silent is waited for as long as the study says; `status` says for whom, and until when",
+        EVALUATOR,
+        "chooses its number for the neighbours after it saw the keys, for peers that collude",
+        "the coordinator shows no key before the evaluator has committed to its number, and "
+        "compares",
         named_tests(
-            "seats_that_cannot_go_on",
-            "test_a_seat_with_a_damaged_journal_tells_the_others_at_once",
-            "test_a_stopped_study_is_heard_by_a_dealer_at_once",
-            folder="node",
-        )
-        + named_tests(
-            "status",
-            "test_the_status_says_who_is_waited_for_and_until_when",
-            "test_a_seat_s_status_says_for_whom_it_waits",
-            folder="node",
+            "neighbours_that_were_chosen",
+            "test_an_evaluator_that_chooses_its_number_after_the_keys_is_named",
         ),
-        "a seat that stays silent costs the others the time that the study allows a stage",
+        "coordinator and evaluator together need no neighbours: they hold everything",
     ),
+    # The dealer.
     Deviation(
-        ANYBODY,
-        "whose files are lost or damaged follows a hint that costs the study",
-        "every hint that moves, deletes or restores a file is done by a test, and every way back "
-        "that docs/backup.md shows",
-        named_tests(
-            "hints_are_done", "test_every_hint_that_touches_a_file_is_done_by_a_test", folder="cli"
-        )
-        + named_tests(
-            "backup",
-            "test_every_way_back_on_the_page_is_gone_by_a_test",
-            "test_the_others_go_on_without_a_site_that_lost_its_journal",
-            folder="docs",
-        )
-        + named_tests(
-            "rejoining",
-            "test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
-            folder="node",
-        ),
-        "a site that loses its keys before the training ends is out of this study",
+        DEALER,
+        "deals numbers that do not belong together",
+        "",
+        remains="it can make the model or labels wrong, and the checks of numbers, which use what "
+        "it dealt; it learns nothing by that, because it is told who takes part, rounded totals, "
+        "and who asks about how many rows, and nothing else",
     ),
-    Deviation(
-        ANYBODY,
-        "who gets the coordinator's disk once a study is closed, looks for the study's key",
-        "the key is sealed under a salt in a file that is overwritten when the study is closed",
-        named_tests(
-            "erasing",
-            "test_blocks_of_an_erased_key_do_not_open_with_the_sites_key",
-            "test_a_key_of_the_first_version_is_overwritten_when_it_gets_its_salt",
-            folder="node",
-        ),
-        "copies that a backup or the disk itself made of the salt's blocks before",
-    ),
-    Deviation(
-        ANYBODY,
-        "lets an older release run on files that a newer one wrote",
-        "on-disk formats carry a version: a newer one is refused and left as it is, one of the "
-        "first version goes on",
-        named_tests(
-            "versions",
-            "test_what_a_newer_release_wrote_is_refused_and_not_changed",
-            "test_a_journal_of_the_first_version_goes_on",
-            "test_a_mailbox_of_the_first_version_goes_on",
-            folder="node",
-        ),
-    ),
-    Deviation(
-        ANYBODY,
-        "whose name, label or study stands on a screen writes escapes that repaint it, and forges "
-        "the words that are compared over the phone",
-        "texts of a study are printable or refused, without bidirectional controls; a terminal "
-        "and every page show the rest escaped",
-        named_tests(
-            "terminal_escapes",
-            "test_terminal_escapes_in_a_study_are_refused_by_every_site",
-            "test_the_door_shows_what_it_cannot_trust",
-            "test_everything_goes_through_the_one_door",
-            folder="cli",
-        )
-        + named_tests("site", "test_an_invitation_cannot_repaint_a_screen", folder="node"),
-        "letters of other scripts that look alike",
-    ),
-    Deviation(
-        ANYBODY,
-        "who reads a log or an error of a site finds its documents quoted there",
-        "no error and no report of a source quotes text, a table's first row included",
-        named_tests(
-            "no_text_in_errors",
-            "test_no_report_and_no_error_quotes_a_document",
-            "test_no_exception_of_a_reader_quotes_a_document",
-            "test_a_table_without_a_header_is_helped_and_not_quoted",
-            folder="sources",
-        ),
-    ),
-    Deviation(
-        ANYBODY,
-        "with a seat in one study takes down all studies of a coordinator: by letters that fill "
-        "its memory or disk, or by files of one study that are damaged",
-        "the plan says how large a letter can be, and a larger one is refused before its body; "
-        "letters leave a part of the disk free, and those of one sender take at most a quarter of "
-        "the rest; a study that fails ends alone",
-        named_tests(
-            "one_study_against_the_others",
-            "test_letters_are_bounded_by_their_kind",
-            "test_a_letter_that_no_seat_could_have_written_is_not_read",
-            "test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server",
-            "test_a_damaged_file_of_one_study_hides_no_other",
-            "test_a_status_that_cannot_be_written_stops_nothing",
-            folder="node",
-        )
-        + named_tests(
-            "mailbox_limits",
-            "test_one_sender_takes_no_more_than_a_quarter_of_the_disk",
-            folder="transport",
-        ),
-        "many seats together fill the part of the disk that letters may use; letters then wait",
-    ),
-    Deviation(
-        ANYBODY,
-        "without a seat keeps the server busy: with old requests that it refuses because of the "
-        "clock, or with bodies that it refuses and would read to the end",
-        "refusals of an address are counted, whatever the reason, and beyond the limit it is not "
-        "listened to; the connection of a refused body ends",
-        named_tests(
-            "limits",
-            "test_refusals_because_of_the_clock_count_too",
-            "test_a_body_that_was_refused_is_not_read_to_its_end",
-            folder="transport",
-        ),
-        "a flood from many addresses is for the network in front of the server",
-    ),
-    Deviation(
-        ANYBODY,
-        "whose text gets into a table writes a cell that a spreadsheet runs as a formula",
-        "a cell that begins as a formula does is written with a quote before it",
-        named_tests("writing", "test_no_cell_is_a_formula_to_a_spreadsheet", folder="sources"),
-    ),
+    *OF_ANYBODY,
 )

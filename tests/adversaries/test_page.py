@@ -19,17 +19,18 @@ ROOT = Path(__file__).parents[2]
 
 
 def script(name: str) -> dict[str, Any]:
-    """The names that a script of docs/ defines."""
-    return runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
+    """The names that a script of docs/ defines, with those that it imports from beside it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(ROOT / "docs")
+        return runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
 
 
-DEVIATIONS, ROLES = (script("deviations")[name] for name in ("DEVIATIONS", "ROLES"))
+DEVIATIONS, ROLES = (script("make_adversaries")[name] for name in ("DEVIATIONS", "ROLES"))
 
 
 @pytest.fixture
-def make_adversaries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The script that writes the page; it imports the table that stands beside it."""
-    monkeypatch.syspath_prepend(ROOT / "docs")
+def make_adversaries() -> dict[str, Any]:
+    """The script that writes the page."""
     return script("make_adversaries")
 
 
