@@ -11,14 +11,14 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from sottovoce.errors import MisuseError
-from sottovoce.transport.mailbox_database import Connection, Database
+from sottovoce.transport.mailbox_database import Connection, Database, Durable
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]
 
 # The most jobs in one commit, so that the first does not wait for too many others.
 _AT_ONCE = 128
-_BYTES_AT_ONCE = 4 * 2**20
+_BYTES_AT_ONCE = 2 * 2**20
 # The later jobs that may overtake a large one, so that small letters do not wait for it.
 _SMALL = 64 * 1024
 _PASSED_BY = 256
@@ -33,6 +33,7 @@ class _Waiting:
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
     size: int = 0
+    until: Durable = Durable.POWER
     alone: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -51,7 +52,7 @@ _MORE: Any = object()
 
 
 class Committer:
-    """Runs jobs on its own connection; a job is done when it is on disk."""
+    """Runs jobs on its own connection; a job is done when it is as durable as it asked."""
 
     def __init__(
         self, database: Database, connection: Connection, undone: Callable[[Connection], None]
@@ -69,7 +70,14 @@ class Committer:
         self._thread = Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job[T], *, size: int = 0, alone: bool = False) -> asyncio.Future[T]:
+    def submit(
+        self,
+        job: Job[T],
+        *,
+        size: int = 0,
+        until: Durable = Durable.POWER,
+        alone: bool = False,
+    ) -> asyncio.Future[T]:
         """Queue a job; its future has a result once the job is durable.
 
         A job of some `size` lets smaller ones overtake it for a while. An `alone` job runs outside
@@ -78,7 +86,7 @@ class Committer:
         if self._closed:
             raise MisuseError("mailbox: it is closed")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(job, loop.create_future(), loop, size, alone)
+        waiting = _Waiting(job, loop.create_future(), loop, size, until, alone)
         turn = next(self._turns)
         self._queue.put((turn + (_PASSED_BY if size > _SMALL else 0), turn, waiting))
         return waiting.future
@@ -89,6 +97,7 @@ class Committer:
             self._closed = True
             self._queue.put((inf, next(self._turns), None))
             self._thread.join()
+            self._database.settle()
             self._connection.close()
 
     def _run(self) -> None:
@@ -100,6 +109,9 @@ class Committer:
             else:
                 self._commit(batch)
             _tell(batch)
+            # After the answer, so that nobody waits for it.
+            with suppress(*self._database.errors):
+                self._database.committed(self._connection, sum(waiting.size for waiting in batch))
             if first is _MORE:
                 first = self._next()
 
@@ -136,7 +148,7 @@ class Committer:
     def _commit(self, batch: list[_Waiting]) -> None:
         """Commit the jobs, each under its own savepoint, so that a refused job affects no other."""
         try:
-            self._database.begin(self._connection)
+            self._database.begin(self._connection, until=_longest(batch))
             for waiting in batch:
                 self._one(waiting)
             self._connection.execute("COMMIT")
@@ -161,6 +173,11 @@ class Committer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._undone(self._connection)
+
+
+def _longest(batch: list[_Waiting]) -> Durable:
+    wanted = {waiting.until for waiting in batch}
+    return Durable.POWER if Durable.POWER in wanted else Durable.PROCESS
 
 
 def _tell(batch: list[_Waiting]) -> None:

@@ -23,7 +23,7 @@ from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.study.relay import Letter
 from sottovoce.transport.committing import Committer, Job
 from sottovoce.transport.limits import AT_ONCE, PART, Limits
-from sottovoce.transport.mailbox_database import AWAY, Connection, Database, SqliteDatabase
+from sottovoce.transport.mailbox_database import AWAY, Connection, Database, Durable, SqliteDatabase
 from sottovoce.transport.mailbox_tables import (
     LetterSummary,
     MailboxTables,
@@ -138,8 +138,11 @@ class Mailbox:
         if not start and len(data) == letter.size <= PART:
             return await self._append_whole(letter, data)
         now = self._clock()
+        # The sender has the letter until it is complete, and sends again what a power cut undid.
         append = self._committer.submit(
-            lambda to: self._store.append(to, letter, start, data, now=now), size=len(data)
+            lambda to: self._store.append(to, letter, start, data, now=now),
+            size=len(data),
+            until=Durable.PROCESS,
         )
         progress = await self._stored(letter, append)
         if progress.position is None:
@@ -254,7 +257,9 @@ class Mailbox:
         # An acknowledged position must not hide a later letter that gets it.
         position = min(position, self._last.get(recipient, 0))
         self._taken[recipient] = max(position, self._taken.get(recipient, 0))
-        return self._committer.submit(lambda to: self._store.acknowledge(to, recipient, position))
+        return self._committer.submit(
+            lambda to: self._store.acknowledge(to, recipient, position), until=Durable.PROCESS
+        )
 
     async def forget(self, session: bytes) -> None:
         """Drop everything of a finished session."""

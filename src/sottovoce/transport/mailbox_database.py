@@ -8,11 +8,13 @@ letters that another process stored.
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.transport.checkpoints import Checkpoints, move_log
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 AWAY = "database"
@@ -21,6 +23,15 @@ FREE_SPACE = "free some space, and start again: the study continues"
 """The hint for a server that ends because its disk is full."""
 Told = Callable[[str, int], None]
 """Called with the recipient and position of a new letter."""
+
+
+class Durable(Enum):
+    """What a commit outlives. A commit that outlives more makes all earlier ones do, too."""
+
+    PROCESS = auto()
+    """The death of our process; a power cut may undo it."""
+    POWER = auto()
+    """Also a power cut: it is on disk before it is reported."""
 
 
 class Connection(Protocol):
@@ -52,7 +63,7 @@ class Database(Protocol):
     def open(self, *, writing: bool) -> Connection:
         """Open a connection; one writes, the others read."""
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: Connection, *, until: Durable) -> None:
         """Begin a transaction that excludes others of this study."""
 
     def problem(self, error: Exception) -> Refusal:
@@ -74,8 +85,14 @@ class Database(Protocol):
     def listen(self, wake: Told) -> Callable[[], None]:
         """Report letters that other processes stored, until the returned function is called."""
 
+    def committed(self, connection: Connection, size: int) -> None:
+        """Do maintenance after a commit of some size, in little time."""
+
     def rest(self, connection: Connection) -> None:
         """Do maintenance while no job waits."""
+
+    def settle(self) -> None:
+        """Wait for maintenance that goes on, before the last connection is closed."""
 
     def compact(self, connection: Connection) -> None:
         """Rewrite the tables without remains of taken letters."""
@@ -118,14 +135,14 @@ _SETTINGS = (
     # Contributions are a megabyte and more; most other letters a few kilobytes.
     "page_size = 8192",
     "journal_mode = WAL",
-    # Every commit is on disk before it is reported.
+    # Whatever happens outside of the committer's transactions is on disk before it is reported.
     "synchronous = FULL",
     "busy_timeout = 10000",
     # Overwriting taken letters with zeros would write each twice; a study's file is deleted as a
     # whole.
     "secure_delete = FAST",
-    # The committer moves the log when no job waits; this is for the case that it never does.
-    "wal_autocheckpoint = 16384",
+    # The log is moved in a thread, and when no job waits; never by a commit.
+    "wal_autocheckpoint = 0",
     "journal_size_limit = 67108864",
 )
 
@@ -142,6 +159,7 @@ class SqliteDatabase:
         """Use this file, which is made when it is first opened."""
         self.path = path
         self.folder: Path | None = path.parent
+        self._checkpoints = Checkpoints(lambda: self.open(writing=False))
 
     def open(self, *, writing: bool) -> Connection:
         """A connection to the file."""
@@ -160,8 +178,11 @@ class SqliteDatabase:
                 connection.execute("PRAGMA query_only = ON")
         return connection
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: Connection, *, until: Durable) -> None:
         """Begin at once; nobody else writes this file."""
+        # With NORMAL a commit is in the log, and a later FULL one waits until all of it is on disk.
+        level = "FULL" if until is Durable.POWER else "NORMAL"
+        connection.execute(f"PRAGMA synchronous = {level}")
         connection.execute("BEGIN IMMEDIATE")
 
     def problem(self, error: Exception) -> Refusal:
@@ -210,12 +231,21 @@ class SqliteDatabase:
         """Do nothing: there are no other processes."""
         return lambda: None
 
+    def committed(self, connection: Connection, size: int) -> None:
+        """Move a long log in a thread."""
+        self._checkpoints.committed(connection, size)
+
     def rest(self, connection: Connection) -> None:
         """Move the log into the database."""
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        move_log(connection)
+
+    def settle(self) -> None:
+        """Let a thread that moves the log end."""
+        self._checkpoints.settle()
 
     def compact(self, connection: Connection) -> None:
         """Rewrite the file."""
+        self._checkpoints.settle()
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import InputError
-from sottovoce.transport.mailbox_database import Connection, Told
+from sottovoce.transport.mailbox_database import Connection, Durable, Told
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class PostgresDatabase:
         return connection if writing else _Reading(connection, self)
 
     def _make(self, connection: PostgresConnection) -> None:
-        self.begin(connection)
+        self.begin(connection, until=Durable.POWER)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
         for statement in _SCHEMA.split(";"):
             if statement.strip():
@@ -167,9 +167,11 @@ class PostgresDatabase:
         )
         return connection
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: Connection, *, until: Durable) -> None:
         """Begin the study's only transaction, so that positions are seen in order."""
         connection.execute("BEGIN")
+        if until is not Durable.POWER:
+            connection.execute("SET LOCAL synchronous_commit = off")
         connection.execute("SELECT pg_advisory_xact_lock(?)", (self._lock,))
 
     def problem(self, error: Exception) -> Refusal:
@@ -230,7 +232,13 @@ class PostgresDatabase:
                 position, _, recipient = notice.payload.partition(" ")
                 wake(recipient, int(position))
 
+    def committed(self, connection: Connection, size: int) -> None:
+        """Do nothing: the server maintains itself."""
+
     def rest(self, connection: Connection) -> None:
+        """Do nothing: the server maintains itself."""
+
+    def settle(self) -> None:
         """Do nothing: the server maintains itself."""
 
     def compact(self, connection: Connection) -> None:
