@@ -26,6 +26,7 @@ from sottovoce.protocols.seat import Packet
 from sottovoce.study import Participant, Role, Roster, Study
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.classification import DealRequest, deal
+from sottovoce.study.queries.key_proof import KeyProof
 from sottovoce.study.queries.model import EncryptedModel
 from sottovoce.study.queries.query_seats import query_context
 from sottovoce.study.relay import Letter, Relay, padded_size
@@ -327,6 +328,7 @@ def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Cas
 
 def test_a_paillier_key_without_its_proof_is_refused(binary: Case) -> None:
     """The key's maker could else read what it is asked to decrypt through its randomisers."""
+    binary = binary.changed(labels_on="paillier")
 
     def unproven(told: AgreedStudy) -> AgreedStudy:
         proof = bytes(len(told.key_proof) - 1) + b"\1"
@@ -341,6 +343,27 @@ def test_a_paillier_key_without_its_proof_is_refused(binary: Case) -> None:
         with pytest.raises(MalformedError, match="key proof: expected roots") as caught:
             agree(binary, binary.key, meddler)
         assert caught.value.party == "coordinator"
+
+
+def test_an_asker_without_a_dealer_encrypts_nothing_before_the_key_is_proven(binary: Case) -> None:
+    """Where labels are found on shares, the proof comes with the query."""
+    outcome = binary.changed(verdict="dgk", features=24).outcome
+    sent: list[str] = []
+
+    def is_proof(packet: Packet) -> bool:
+        if packet.sender == "north":
+            sent.append(tag_of(packet.body))
+        return is_kind(packet, KeyProof)
+
+    def unproven(told: KeyProof) -> KeyProof:
+        return KeyProof(bytes(len(told.roots) - 1) + b"\1")
+
+    outcome = replace(outcome, meddler=rewriting(is_proof, KeyProof, unproven))
+    with pytest.raises(MalformedError, match="key proof: expected roots") as caught:
+        outcome.classify("north", binary.held_out()[:8])
+    assert caught.value.party == "coordinator"
+    assert "query-request" in sent
+    assert not {"digit-tests", "masked-choices"} & set(sent)
 
 
 def test_a_paillier_key_of_another_size_than_agreed_is_refused(binary: Case) -> None:

@@ -45,6 +45,7 @@ from sottovoce.study.queries import (
     classification,
     entities,
     evaluation,
+    key_proof,
     model,
     quorum_queries,
     quorum_roc,
@@ -226,7 +227,7 @@ def _asked(study: Study) -> Iterator[Stage]:
         if Verdict.FSS in verdicts:
             yield "queries", (*_DEALT, verdict)
         if Verdict.DGK in verdicts:
-            yield "queries", (carries, undealt)
+            yield "queries", (key_proof, carries, undealt)
             if study.plan.counts_sealed:
                 yield "queries", (undealt_tally,)
     if study.plan.arrangement.asks_holders:
@@ -336,6 +337,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     two_party_comparison.Zeros: _checks_moments,
     classification.ScoreShare: _opens(Opens.SCORES),
     classification.DealRequest: lambda study: study.plan.deals_verdicts,
+    key_proof.KeyProof: lambda study: study.on_shares,
     undealt.Choices: _chooses_among_several,
     undealt.MaskedChoices: _chooses_among_several,
 }

@@ -69,6 +69,7 @@ from sottovoce.study.queries.budget import (
     QueryRequest,
     granted,
 )
+from sottovoce.study.queries.key_proof import check_proof, show_proof
 from sottovoce.study.queries.model import PeerModel, Trained
 from sottovoce.study.queries.query_seats import dealt_by, query_context, query_trio, seated
 from sottovoce.study.queries.score_shares import (
@@ -272,6 +273,8 @@ def _ask_undealt(
 ) -> Party[_Found]:
     study, plan, counted = party.study, model.scores, None
     masking = Masking(study.plan.kappa)
+    if study.on_shares:
+        yield from check_proof(model.paillier, holder=study.roster.coordinator)
     side = AskSide(model.paillier, study.roster.coordinator, masking, party.entropy)
     if mine.above is not None and mine.groups is not None:
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
@@ -375,6 +378,8 @@ def _answer_undealt(
     party: PartyContext, trained: Trained, request: QueryRequest, share: Words, *, asker: str
 ) -> Party[Words | None]:
     study, plan, counted = party.study, trained.scores, None
+    if study.on_shares:
+        yield from show_proof(trained.key, asker=asker)
     side = KeySide(trained.key, asker, Masking(study.plan.kappa), party.entropy)
     if request.thresholds:
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))

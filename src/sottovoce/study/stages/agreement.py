@@ -95,9 +95,6 @@ def consented(party: PartyContext) -> Party[Agreement]:
     coordinator = party.study.roster.coordinator
     yield Send(coordinator, Consent(signed(party), party.study.settings))
     agreed = yield from receive(coordinator, AgreedStudy)
-    if party.study.on_shares and party.name not in party.study.roster.peers:
-        # Who never encrypts under the key needs no proof that it is fit for it.
-        return recalled(party.study, agreed)
     return checked(party.study, agreed)
 
 
@@ -116,7 +113,7 @@ def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
         consents.append(came[name].consent)
     public = b"" if key is None else key.public.to_bytes()
     signature = party.identity.sign(_SIGNED_KEY, study.digest, public)
-    proof = b"" if key is None else prove_key(key)
+    proof = b"" if key is None or study.on_shares else prove_key(key)
     agreed_study = AgreedStudy(tuple(consents), public, proof, signature)
     for name in others:
         yield Send(name, agreed_study)
@@ -167,10 +164,11 @@ def check_consent(study: Study, consent: SignedConsent) -> None:
 def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
     """The agreement, if everybody in our roster signed our hash and the key comes with its proof.
 
-    Who drew the study's key brings its `own`, and needs no proof of it.
+    Who drew the study's key brings its `own`, and needs no proof of it. Where labels are found on
+    shares, an asker that encrypts under the key gets the proof with its query (key_proof.py).
     """
     agreement = recalled(study, agreed)
-    if own is None and agreement.key is not None:
+    if own is None and agreement.key is not None and not study.on_shares:
         try:
             check_key_proof(agreement.key, agreed.key_proof)
         except MalformedError as error:
@@ -179,7 +177,7 @@ def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) 
 
 
 def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
-    """The same for a seat that checked the key's proof before, or that never encrypts."""
+    """The same for a seat that checked the key's proof before, or will when it encrypts."""
     pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(consent.name for consent in agreed.consents)
     if sorted(names) != sorted(study.roster.names):
