@@ -12,7 +12,7 @@ from sottovoce.numbers.ring import Words
 
 # The words of a message of 16 MB.
 MESSAGE_WORDS = 2**21
-_MIRROR = 512
+_MIRROR = 256
 N = TypeVar("N", bound=np.generic)
 
 
@@ -55,16 +55,14 @@ class Triangle:
         """The whole symmetric matrix of a triangle, into `out` where it is given."""
         self.check(packed)
         matrix = np.empty((self.side, self.side), np.uint64) if out is None else out
-        for row in range(self.side):
-            matrix[row, row:] = packed[self.start(row) : self.start(row + 1)]
-        # Mirrored block by block: a whole column at a time would miss the cache at every entry.
-        for rows in _blocks(self.side):
-            for columns in _blocks(self.side, start=rows.start):
-                block = matrix[rows, columns]
-                if columns == rows:
-                    block = np.triu(block) + np.triu(block, 1).T
-                    matrix[rows, rows] = block
-                matrix[columns, rows] = block.T
+        # Mirrored panel by panel: a whole column at a time would miss the cache at every entry.
+        for first in range(0, self.side, _MIRROR):
+            last = min(first + _MIRROR, self.side)
+            for row in range(first, last):
+                matrix[row, row:] = packed[self.start(row) : self.start(row + 1)]
+            corner, below = matrix[first:last, first:last], np.tril_indices(last - first, -1)
+            corner[below] = corner.T[below]
+            matrix[last:, first:last] = matrix[first:last, last:].T
         return matrix
 
     def panels(self, words: int) -> Iterator[range]:
@@ -88,8 +86,3 @@ class Triangle:
         """The words of a triangle in parts that fit into a message."""
         for start in range(0, size, MESSAGE_WORDS):
             yield slice(start, min(start + MESSAGE_WORDS, size))
-
-
-def _blocks(side: int, start: int = 0) -> Iterator[slice]:
-    for first in range(start, side, _MIRROR):
-        yield slice(first, min(first + _MIRROR, side))
