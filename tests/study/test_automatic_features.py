@@ -49,7 +49,8 @@ def test_the_penalty_is_stronger_where_the_rules_add_a_tail_and_no_kernel() -> N
 
 
 @pytest.mark.parametrize(
-    ("documents", "share"), [(None, 0.2), (0, 0.2), (800, 0.2), (2_000, 0.1), (90_000, 0.05)]
+    ("documents", "share"),
+    [(None, 0.2), (0, 0.2), (150, 0.2), (300, 0.13), (800, 0.1), (1_250, 0.08), (90_000, 0.05)],
 )
 def test_as_many_documents_are_held_out_as_it_takes_to_judge(
     documents: int | None, share: float

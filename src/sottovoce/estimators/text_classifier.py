@@ -114,7 +114,8 @@ class TextClassifier(SealedEstimator):
     query_budget : how many documents each peer may have labelled; None is two a feature, and at
         least 512.
     held_out : the share of documents that `evaluate` is done on, and nobody learns from; "auto"
-        is about 200 documents, a twentieth at least and a fifth at most.
+        is about 100 documents: a twentieth at least, a tenth at most, and more where that were
+        fewer than forty.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.

@@ -38,8 +38,10 @@ _NARROWEST_TAIL = 256
 _PENALTY = 1.0
 _STRONG_PENALTY = 2.0
 # Documents that nobody learns from: enough to judge by, and no more.
-_JUDGED_DOCUMENTS = 200
-_LEAST_HELD_OUT, _MOST_HELD_OUT = 0.05, 0.2
+_JUDGED_DOCUMENTS = 100
+_LEAST_HELD_OUT, _FEW_HELD_OUT, _MOST_HELD_OUT = 0.05, 0.1, 0.2
+# Fewer than this many of them say next to nothing, so a small study holds out a larger share.
+_FEWEST_JUDGED = 40
 # With many classes, narrow and heavy kernel columns; with few, these would overfit.
 _KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
 
@@ -164,16 +166,18 @@ def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple
 
 
 def held_out(given: Any, about: Circumstances) -> float:
-    """The share of documents to judge by: as given, and by the rule about two hundred documents.
+    """The share of documents to judge by: as given, and by the rule about a hundred documents.
 
-    A fifth at most, and a twentieth at least; a fifth where nobody knows how many there are.
+    A twentieth at least and a tenth at most, but a fifth where a tenth is fewer than forty, or
+    where nobody knows how many there are.
     """
     if not _is_auto(given):
         return given  # type: ignore[no-any-return]  # as above
     if about.documents is None:
         return _MOST_HELD_OUT
-    wanted = _JUDGED_DOCUMENTS / max(about.documents, 1)
-    return round(min(_MOST_HELD_OUT, max(_LEAST_HELD_OUT, wanted)), 2)
+    documents = max(about.documents, 1)
+    share = min(_FEW_HELD_OUT, max(_LEAST_HELD_OUT, _JUDGED_DOCUMENTS / documents))
+    return round(max(share, min(_MOST_HELD_OUT, _FEWEST_JUDGED / documents)), 2)
 
 
 def encoder_setting(value: Any) -> EncoderName | None:
