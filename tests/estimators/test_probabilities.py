@@ -1,16 +1,26 @@
 """Probabilities of a whole study: where scores are released, and of sealed ones by their bins."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from sottovoce.datasets import clinical_notes
 from sottovoce.errors import MisuseError
 from sottovoce.estimators import LocalFederation, TextClassifier
-from sottovoce.estimators.probabilities import calibrations, from_labels, from_scores
+from sottovoce.estimators.plain_text import PlainText
+from sottovoce.estimators.probabilities import (
+    calibrations,
+    from_labels,
+    from_margins,
+    from_scores,
+)
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.policy import Policy
+from sottovoce.study.queries.calibration import MARGINS, Calibration
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.release import Release
+from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 
 PEERS = ("north", "harbour", "stanmore")
@@ -59,17 +69,52 @@ def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
     assert model.predict_proba(TEXTS[:1]).shape == (1, 2)
 
 
-def test_labels_of_many_sealed_classes_mean_what_the_joint_table_counted() -> None:
-    model = toy(rare="leave out").fit(federation("diagnosis"))
-    evaluation = model.evaluate()
+def test_many_sealed_classes_give_a_label_and_the_bin_of_its_margin() -> None:
+    model = toy(rare="leave out", engine="shares").fit(federation("diagnosis"))
+    evaluation, outcome = model.evaluate(), model.study_
+    held_out = outcome.held_out("north", model.federation_.documents["north"])
+    left = outcome.queries.left("north")
     found, said = model.predict_proba(TEXTS), model.predict(TEXTS)
-    assert found.shape == (3, len(evaluation.labels.names)) > (3, 2)
-    assert np.allclose(found.sum(axis=1), 1)
+    assert left - outcome.queries.left("north") >= 4 * (len(held_out) + len(TEXTS)) + len(TEXTS)
     names = evaluation.labels.names
-    place = names.index(said[0])
-    column = evaluation.filled[:, place]
-    assert abs(found[0, place] - column[place] / column.sum()) < 1 / column.sum()
+    assert found.shape == (3, len(names)) > (3, 2)
+    assert np.allclose(found.sum(axis=1), 1)
+    own = model._calibrated["north"]
+    assert own == calibrated_in_plain(model, held_out)
+    likely = [row[names.index(label)] for row, label in zip(found, said, strict=True)]
+    assert set(likely) <= set(own.shares)
     assert model.predict_proba([]).shape == (0, len(names))
+
+
+def calibrated_in_plain(model: ToyTextClassifier, documents: Sequence[Document]) -> Calibration:
+    """The same from the plaintext twin's scores."""
+    plan, key = model.study_.study.plan, model.study_.models["north"].key
+    plain = PlainText.learn(plan, list(model.federation_.documents.values()), key=key)
+    scores = np.sort(plain.scores(documents), axis=1)
+    numbers = np.searchsorted(MARGINS, scores[:, -1] - scores[:, -2], "right")
+    assert len(set(numbers.tolist())) > 1
+    pairs = zip(documents, plain.predict(documents), strict=True)
+    right = np.array([plan.labels.classes(document) == found for document, found in pairs])
+    return Calibration.of_margins(numbers, right, accuracy=model.evaluation_.accuracy)
+
+
+def test_a_wider_margin_is_never_less_likely() -> None:
+    numbers = np.array([0, 0, 0, 3, 3, 7, 7, 7, 7, 5])
+    right = np.array([0, 0, 1, 1, 1, 1, 1, 1, 1, 0], np.bool_)
+    calibration = Calibration.of_margins(numbers, right, accuracy=0.7)
+    assert list(calibration.shares) == sorted(calibration.shares)
+    assert calibration.shares[0] < 0.5
+    assert calibration.shares[-1] > 0.8
+
+
+def test_the_rest_of_a_margin_goes_where_the_joint_table_says() -> None:
+    counts = np.array([[30, 0, 0], [10, 20, 0], [0, 0, 40]])
+    table = Evaluation(Labels(("a", "b", "c")), counts, counts < 0, 5, PEERS)
+    calibration = Calibration.of_margins(np.array([0, 7]), np.array([False, True]), accuracy=0.8)
+    low, high = from_margins([("a",), ("a",)], np.array([0, 7]), calibration, table)
+    assert np.allclose([low.sum(), high.sum()], 1)
+    assert low[0] == calibration.shares[0] < high[0] == calibration.shares[-1]
+    assert low[1] > 10 * low[2] > 0
 
 
 def test_a_label_that_was_never_given_is_likelier_than_its_share() -> None:

@@ -193,9 +193,13 @@ class StudyOutcome:
         held = self.own.get((self._evaluations - 1, peer))
         return held if held is not None else self.tested(peer, documents)
 
+    def held_out(self, peer: str, documents: Sequence[Document]) -> Sequence[Document]:
+        """A peer's documents that nobody learnt from, and that have a label of the study."""
+        return held_out_side(self.parties[peer], labelled(self.study, documents))
+
     def _tested(self, peer: str, documents: Sequence[Document]) -> Tested:
         plan, model = self.study.plan, self._model(peer)
-        mine = held_out_side(self.parties[peer], labelled(self.study, documents))
+        mine = self.held_out(peer, documents)
         if not mine:
             raise InputError(f"{peer}: it has no held-out documents")
         places = read_rows(self.study, model.space, peer, mine, key=model.key).places

@@ -6,14 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import MisuseError
-from sottovoce.study.queries.calibration import Calibration
+from sottovoce.study.queries.calibration import MARGINS, Calibration
 from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.text.labels import Classes
 
 Floats = NDArray[np.float64]
-Above = Callable[[NDArray[np.int64], float], NDArray[np.bool_]]
-"""The numbers of those texts that have a score of at least a threshold."""
+Numbers = NDArray[np.int64]
+# A class that nobody counted has this share of what a label leaves to the others.
+_LEAST = 1e-9
+Above = Callable[[Numbers, Floats], NDArray[np.bool_]]
+"""Marks those of some texts, by number, whose score or margin is at least a threshold each."""
 
 
 def held(evaluation: Evaluation | None) -> Evaluation:
@@ -54,17 +57,37 @@ def from_scores(scores: Floats, means: Sequence[Calibration], *, exclusive: bool
 
 def from_bins(count: int, mean: Calibration, above: Above) -> Floats:
     """The same of two classes whose scores are sealed: three questions find one of eight bins."""
-    edges = mean.edges
+    numbers = bin_numbers(count, mean.edges, above)
+    return _two_sided(np.array(mean.shares)[numbers][:, np.newaxis])
+
+
+def bin_numbers(count: int, edges: Sequence[float], above: Above) -> Numbers:
+    """The bin of each of so many texts by bisection: all that are open are asked about at once."""
     low, high = np.zeros(count, np.int64), np.full(count, len(edges))
     while (low < high).any():
-        middle = (low + high) // 2
-        open_ = low < high
-        for number in np.unique(middle[open_]).tolist():
-            asked = np.flatnonzero(open_ & (middle == number))
-            reached = above(asked, edges[number])
-            low[asked[reached]] = number + 1
-            high[asked[~reached]] = number
-    return _two_sided(np.array(mean.shares)[low][:, np.newaxis])
+        asked = np.flatnonzero(low < high)
+        middle = (low[asked] + high[asked]) // 2
+        reached = above(asked, np.array(edges)[middle])
+        low[asked[reached]] = middle[reached] + 1
+        high[asked[~reached]] = middle[~reached]
+    return low
+
+
+def from_margins(
+    predicted: Sequence[Classes], numbers: Numbers, mean: Calibration, evaluation: Evaluation
+) -> Floats:
+    """The same of more classes, from labels and the bins of the margins by which these won.
+
+    The bin says how likely the label is, and the joint confusion table what else it may be.
+    """
+    labels = (np.arange(len(predicted)), _places(predicted, evaluation))
+    others = from_labels(predicted, evaluation) + _LEAST
+    others[labels] = 0.0
+    # Where a bin begins it lies in the one that it was joined into.
+    likely = mean.probabilities(np.array([0.0, *MARGINS])[numbers])
+    probabilities = others / others.sum(axis=1, keepdims=True) * (1.0 - likely)[:, np.newaxis]
+    probabilities[labels] = likely
+    return np.asarray(probabilities)
 
 
 def from_labels(predicted: Sequence[Classes], evaluation: Evaluation) -> Floats:
@@ -73,12 +96,16 @@ def from_labels(predicted: Sequence[Classes], evaluation: Evaluation) -> Floats:
     It follows from the joint confusion table. Where that is thin, the label itself and the share
     of each class count a little: together as much as one document.
     """
-    names, table = evaluation.labels.names, evaluation.filled.astype(np.float64)
+    table = evaluation.filled.astype(np.float64)
     shares = table.sum(axis=1) / max(float(table.sum()), 1.0)
-    places = [names.index(name) for (name,) in predicted]
+    places = _places(predicted, evaluation)
     table_rows = table[:, places].T + shares / 2
     table_rows[np.arange(len(places)), places] += 0.5
     return np.asarray(table_rows / table_rows.sum(axis=1, keepdims=True))
+
+
+def _places(predicted: Sequence[Classes], evaluation: Evaluation) -> list[int]:
+    return [evaluation.labels.names.index(name) for (name,) in predicted]
 
 
 def _two_sided(second: Floats) -> Floats:

@@ -24,9 +24,12 @@ from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
 from sottovoce.estimators.plain_text import accuracy, on_side
 from sottovoce.estimators.probabilities import (
+    Numbers,
+    bin_numbers,
     calibrations,
     from_bins,
     from_labels,
+    from_margins,
     from_scores,
     held,
 )
@@ -38,6 +41,7 @@ from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.policy import Policy
+from sottovoce.study.queries.calibration import MARGINS, Calibration
 from sottovoce.study.queries.figures import Evaluation, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
@@ -171,6 +175,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             (peer,) = documents  # there is nobody to join with
         if peer is None:
             self.evaluation_: Evaluation = self._outcome.evaluate(documents)
+            self._calibrated: dict[str, Calibration] = {}
             return self.evaluation_
         self._part(peer)
         tested = self._outcome.last_tested(peer, documents[peer])
@@ -305,29 +310,56 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                     f'{type(self).__name__}(release="margin") gives scores to the peer that asks',
                 ),
             )
-        if plan.labels.width > 1 or not evaluation.calibration:
+        if plan.labels.width > 1:
+            return self._from_margins(documents, asker, evaluation)
+        if not evaluation.calibration:
             predicted = self._outcome.classify(asker, documents).classes if documents else []
             return from_labels(predicted, evaluation)
-        means = calibrations(evaluation)
+        point = np.array(self._part(asker).operating_point or (0.0,))
 
-        def above(numbers: NDArray[np.int64], threshold: float) -> NDArray[np.bool_]:
-            return self._above([documents[number] for number in numbers], asker, threshold)
+        def above(numbers: Numbers, thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+            asked = [documents[number] for number in numbers]
+            predicted = self.classes_at(asked, asker, thresholds[:, np.newaxis] - point)
+            return np.array([classes == plan.labels.names[-1:] for classes in predicted], np.bool_)
 
-        return from_bins(len(documents), means[0], above)
+        return from_bins(len(documents), calibrations(evaluation)[0], above)
 
-    def _above(
-        self, documents: Sequence[Document], asker: str, threshold: float
-    ) -> NDArray[np.bool_]:
-        """Return the documents with a score of at least a threshold: a query, charged as one."""
-        outcome, models = self._outcome, self._outcome.models
-        model = dataclasses.replace(self._part(asker), operating_point=(threshold,))
-        outcome.models = {**models, asker: model}
-        try:
-            predicted = outcome.classify(asker, documents).classes
-        finally:
-            outcome.models = models
-        second = outcome.study.plan.labels.names[-1]
-        return np.array([classes == (second,) for classes in predicted], np.bool_)
+    def _from_margins(
+        self, documents: Sequence[Document], asker: str, evaluation: Evaluation
+    ) -> NDArray[np.float64]:
+        """Probabilities of more than two sealed classes."""
+        if asker not in self._calibrated:
+            own = self._outcome.held_out(asker, self.federation_.documents[asker])
+            predicted, numbers = self._margins(own, asker)
+            true = map(self._outcome.study.plan.labels.classes, own)
+            right = [label == other for label, other in zip(true, predicted, strict=True)]
+            self._calibrated[asker] = Calibration.of_margins(
+                numbers, np.array(right, np.bool_), accuracy=evaluation.accuracy
+            )
+        predicted, numbers = self._margins(documents, asker)
+        return from_margins(predicted, numbers, self._calibrated[asker], evaluation)
+
+    def _margins(
+        self, documents: Sequence[Document], asker: str
+    ) -> tuple[Sequence[Classes], Numbers]:
+        """Labels, and the bin of the margin by which each won: four queries, charged as such.
+
+        A label that is the same at a threshold of its class has at least that margin.
+        """
+        if not documents:
+            return [], np.zeros(0, np.int64)
+        labels = self._outcome.study.plan.labels
+        predicted = self._outcome.classify(asker, documents).classes
+        places = np.array([labels.names.index(name) for (name,) in predicted])
+
+        def above(numbers: Numbers, thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+            own = np.zeros((len(numbers), labels.width))
+            own[np.arange(len(numbers)), places[numbers]] = thresholds
+            again = self.classes_at([documents[number] for number in numbers], asker, own)
+            before = [predicted[number] for number in numbers]
+            return np.array([one == other for one, other in zip(again, before, strict=True)])
+
+        return predicted, bin_numbers(len(documents), MARGINS, above)
 
     def _label(self, classes: Classes) -> Any:
         if self._outcome.study.plan.labels.exclusive:

@@ -242,10 +242,12 @@ class TextClassifier(SealedEstimator):
     ) -> NDArray[np.float64]:
         """The probability of every class, calibrated by the joint evaluation (`evaluate` first).
 
-        Of sealed scores of two classes the asker learns one of eight bins, by three labels at
-        different thresholds, which are charged as three. Of more classes, and where no ROC was
-        counted, it is told labels, and gets how often documents with that label were of which
-        class.
+        Of sealed scores the asker learns one of eight bins, by labels at different thresholds,
+        which are all charged: three of two classes. Of more classes it learns the label and the
+        bin of the margin by which that won, by four; how often a label of such a margin is right
+        it counts on its own held-out documents, which are asked about in the same way, once an
+        evaluation. Where no ROC of two classes was counted, it gets how often documents with that
+        label were of which class.
         """
         if self.level != Level.DOCUMENT:
             raise MisuseError(f"predict_proba: expected level document, found {self.level}")

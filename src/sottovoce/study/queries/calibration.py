@@ -1,8 +1,9 @@
 """Calibration: the share of a class among the rows with a similar score, in eight bins.
 
 The bins are made of the points that a joint ROC shows (`roc.py`), so they tell nothing that it
-does not. Neighbours are joined until there are at most eight and the share rises from each bin
-to the next.
+does not. Of more than two sealed classes they are bins of the margin by which a label won, and an
+asker counts its own held-out documents. Neighbours are joined until there are at most eight and
+the share rises from each bin to the next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,9 @@ from sottovoce.study.queries.roc import Roc, RocSide
 
 MOST_BINS = 8
 """One of eight bins is three bits."""
+
+MARGINS = (0.0625, 0.125, 0.1875, 0.25, 0.375, 0.5, 0.75)
+"""The margins at which one of eight bins ends and the next one begins."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,21 @@ class Calibration:
         """From the points of a ROC, and how many rows are of the class and of the others."""
         bins = _evened(_rising(tuple(_between(roc, sides))))
         return cls(bins)
+
+    @classmethod
+    def of_margins(
+        cls, numbers: NDArray[np.int64], right: NDArray[np.bool_], *, accuracy: float
+    ) -> Self:
+        """How often labels were right, by the bin of their margin (`MARGINS`).
+
+        Every bin counts as if it had one row more, which is right as often as `accuracy` says.
+        """
+        bins = len(MARGINS) + 1
+        rows = np.bincount(numbers, minlength=bins) + 1.0
+        found = np.bincount(numbers, right.astype(np.float64), minlength=bins) + accuracy
+        edges = (0.0, *MARGINS, np.inf)
+        parts = zip(edges, edges[1:], rows.tolist(), found.tolist(), strict=False)
+        return cls(_rising([ScoreBin(*part) for part in parts]))
 
     @property
     def edges(self) -> tuple[float, ...]:
