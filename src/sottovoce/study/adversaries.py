@@ -59,7 +59,8 @@ def _is_fast(study: Study) -> bool:
     return study.fast_labels
 
 
-def _is_dealt(study: Study) -> bool:
+def is_dealt(study: Study) -> bool:
+    """Whether a dealer helps to find labels of models that peers hold as ciphertexts."""
     return (
         _holds_ciphertexts(study) and study.roster.dealer is not None and study.plan.deals_verdicts
     )
@@ -225,7 +226,9 @@ FACTS: tuple[Fact, ...] = (
     # Another fact that people read in several places: here.
 )
 
-_UNION = "the joint moments, and from them text of the union of all peers, though not whose"
+_UNION = (
+    "the joint moments or rados, and from them text of the union of all peers, though not whose"
+)
 _MINORITY = named_tests(
     "sharing",
     "test_a_minority_sees_noise_and_one_more_sees_everything",
@@ -318,7 +321,7 @@ POOLS: tuple[PoolingParties, ...] = (
             "test_one_word_texts_give_them_the_exact_weights",
             "test_the_shipped_example_makes_no_peer_dealer_or_evaluator",
         ),
-        applies=_is_dealt,
+        applies=is_dealt,
     ),
     PoolingParties(
         "`shares` with labels on shares, `quorum`",

@@ -52,9 +52,15 @@ def _helpers(study: Study) -> Iterator[str]:
         cells = (row.seat, row.stage, row.kind, way, times, f"{about}{row.bytes:,}")
         yield f"| {' | '.join(cells)} |"
     yield ""
-    yield (
-        "A solve takes some dozens of steps to a few hundred: how many follows from the joint "
-        "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
-    )
+    if study.plan.descends:
+        yield (
+            "The steps of the descent, how many of them there are and what each sends, follow from "
+            "public numbers; they are left out here, and so are messages of a few dozen bytes."
+        )
+    else:
+        yield (
+            "A solve takes some dozens of steps to a few hundred: how many follows from the joint "
+            "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
+        )
     if study.plan.deals_verdicts:
         yield "For each query the dealer sends keys for its comparisons, some kilobytes a batch."

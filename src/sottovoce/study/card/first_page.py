@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from textwrap import wrap
 
+from sottovoce.study.adversaries import is_dealt
 from sottovoce.study.arrangement import Remote
 from sottovoce.study.card.facts import ENGINES, Holders, holders_of, keeping, poolings, worded
 from sottovoce.study.card.leaving import LeavingLine, leaving
@@ -174,7 +175,8 @@ def _learned(study: Study, organisation: str | None) -> Iterator[str]:
     if plan.dictionary is DictionaryKind.JOINT:
         said += (
             f" Of each word that {plan.min_documents} or more of a peer's documents have, the "
-            "coordinator also learns in how many it stands, not which it is. A peer can test "
+            "coordinator also learns in how many it stands, not which it is (it may guess). A "
+            "peer can test "
             "whether a word was chosen."
         )
     if plan.descends:
@@ -193,7 +195,9 @@ def _fails(study: Study) -> Iterator[str]:
         yield ""
         return
     yield from _titled(
-        title, "All holds while everyone keeps the rules, and these do not pool what they saw:"
+        title,
+        "All holds while everyone keeps the rules and nobody pools what it saw. The worst that "
+        "pooling gives:",
     )
     for gives, groups in _by_gain(study).items():
         named = "; ".join(" with ".join(group) for group in groups)
@@ -205,7 +209,8 @@ def _fails(study: Study) -> Iterator[str]:
         who = "a peer that no dealer helps, with a half of the model"
         yield from _item(f"{who}: they could read it.")
     elif sealed and not study.on_shares:
-        yield from _item("the coordinator with any peer: they could read the model.")
+        dealer = "; the dealer with one that asks" if is_dealt(study) else ""
+        yield from _item(f"the coordinator with any peer{dealer}: they could read the model.")
     yield ""
 
 

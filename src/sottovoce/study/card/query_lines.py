@@ -170,9 +170,8 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
         )
     else:
         yield (
-            f"- **This budget does not keep the model from a peer: {plan.budget} labels are more "
-            f"than the {given} that give it. For a model that nobody may know, agree on "
-            f"query_budget={known}.**"
+            f"- **This budget does not keep the model from a peer: of the {plan.budget} labels, "
+            f"{given} give it. For a model that nobody may know, agree on query_budget={known}.**"
         )
 
 

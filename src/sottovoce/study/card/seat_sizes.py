@@ -66,6 +66,8 @@ def _shared_solve(study: Study) -> Iterator[Size]:
 
 def _encrypted_solve(study: Study) -> Iterator[Size]:
     """Of a step on ciphertexts the answer is the larger part; both are told as if they were it."""
+    if study.plan.descends:
+        return
     step = (study.plan.width + 1) * study.plan.labels.width * study.plan.key_bits // 4
     yield _about(SOLVE, "own-direction, own-step", COORDINATOR, 1, step, each="step")
 

@@ -41,6 +41,7 @@ COUNTS = "in how many of your documents each word stands, by class"
 PRESENCE = "which words stand in enough of your documents"
 TOTALS = "how many documents of each class you have"
 SUMS = "how words stand together in them (sums over all)"
+RADOS = "sums of random halves of them"
 SPREAD = "how much they vary (one rounded number)"
 PARTS = "your part of the sums over all sites"
 MEAN = "how often words occur (rounded)"
@@ -204,7 +205,8 @@ def _contributions(study: Study) -> Iterator[Size]:
     if study.roster.having(Role.INTERMEDIARY):
         yield _uploaded(stage, study, width, classes)
     size = padded_size(_encrypted(study, width, classes)) + OVERHEAD
-    yield Size(stage, "masked-parts", "evaluator", 1, size, exact=False, holds=SUMS)
+    holds = RADOS if study.plan.descends else SUMS
+    yield Size(stage, "masked-parts", "evaluator", 1, size, exact=False, holds=holds)
 
 
 def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
