@@ -146,6 +146,17 @@ def test_greatest_common_divisors(twin: Arithmetic, left: int, right: int) -> No
     assert twin.gcd(left, right) == gcd(left, right)
 
 
+@TWINS
+def test_jacobi_symbols_multiply_those_of_the_primes(twin: Arithmetic) -> None:
+    def legendre(number: int, prime: int) -> int:
+        return (pow(number, (prime - 1) // 2, prime) + 1) % prime - 1
+
+    for number in range(-20, 200):
+        symbols = [legendre(number, prime) for prime in (3, 7, 7, 13)]
+        assert twin.jacobi(number, 3 * 7 * 7 * 13) == prod(symbols)
+        assert twin.jacobi(number, 1) == 1
+
+
 @given(st.integers(0, 2**64))
 def test_the_twins_agree_on_primes(number: int) -> None:
     assert INT.is_prime(number) == GMP.is_prime(number)

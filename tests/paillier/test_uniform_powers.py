@@ -12,7 +12,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.modular import INT
 from sottovoce.paillier import Plain, decrypt, encrypt
 from sottovoce.paillier.profiles import STRENGTHS, TOY_BITS
-from sottovoce.paillier.uniform_powers import FACTOR_BITS, UniformPowers
+from sottovoce.paillier.uniform_powers import FACTORS, UniformPowers
 
 KEY = toy_key(bits=256)
 
@@ -25,15 +25,18 @@ def exponents_meet(order: int, bits: int) -> float:
 
 @pytest.mark.parametrize("bits", [*STRENGTHS, *TOY_BITS])
 def test_products_are_within_two_to_the_minus_65_of_uniform(bits: int) -> None:
-    powers, factors = UniformPowers(SimpleNamespace(bits=bits)), bits // FACTOR_BITS
-    b, k = powers.exponent_bits, powers.count
+    powers = UniformPowers(SimpleNamespace(bits=bits))
+    b, k, few = powers.exponent_bits, powers.count, min(1 << powers.exponent_bits, 4096)
     small = sum(
-        2 ** (factors * log2(order) + k * log2(exponents_meet(order, b)))
-        for order in range(2, (1 << b) + 1)
+        2 ** (FACTORS * log2(order) + k * log2(exponents_meet(order, b)))
+        for order in range(2, few + 1)
     )
+    # Two exponents meet modulo o ≤ 2^b with probability at most 1.25/o.
+    assert all(exponents_meet(order, b) <= 1.25 / order for order in range(2, few + 1))
+    larger = 2 ** (k * log2(1.25) - (k - FACTORS - 1) * log2(few))
     assert b * k >= bits + 130
     # Half of the root of the sum over all characters but the trivial one.
-    assert (small + 2.0 ** (bits - b * k)) ** 0.5 / 2 < 2.0**-65
+    assert (small + larger + 2.0 ** (bits - b * k)) ** 0.5 / 2 < 2.0**-65
 
 
 def test_the_first_are_direct_and_the_others_products_of_them() -> None:

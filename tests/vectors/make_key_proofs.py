@@ -1,4 +1,4 @@
-"""Make tests/vectors/key_proofs.json: keys with proofs that gcd(N, φ(N)) = 1, good and bad.
+"""Make tests/vectors/key_proofs.json: keys with proofs that they are fit, good and bad.
 
 Run from the repository: PYTHONPATH=tests python tests/vectors/make_key_proofs.py
 Keys come from seeds and proofs from keys, so the same bytes come out every time.
@@ -26,8 +26,15 @@ def main() -> None:
         _case("one root short", key, proof[width:]) | {"error": "expected .* bytes"},
         _case("another key's", key, prove_key(toy_key(seed=7))) | {"error": "found others|below"},
         _case("roots exchanged", key, proof[width:] + proof[:width]) | {"error": "found others"},
+        _case(
+            "square roots exchanged",
+            key,
+            proof[: -2 * width] + proof[-width:] + proof[-2 * width : -width],
+        )
+        | {"error": "square roots"},
         _case("a root of nothing", key, bytes(width) + proof[width:]) | {"error": "one outside"},
-        _case("2048 bits, one bit off", real, _flipped(prove_key(real))) | {"error": "others"},
+        _case("2048 bits, one bit off", real, _flipped(prove_key(real)))
+        | {"error": "square roots"},
     ]
     provenance = "made by tests/vectors/make_key_proofs.py from seeds: these keys protect nothing"
     text = json.dumps({"provenance": provenance, "good": good, "bad": bad}, indent=1)

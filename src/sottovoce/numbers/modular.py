@@ -137,6 +137,10 @@ class Arithmetic(ABC):
         """The greatest common divisor."""
 
     @abstractmethod
+    def jacobi(self, number: int, modulus: int) -> int:
+        """The Jacobi symbol of a number for an odd modulus: 1, −1, or 0 if they share a factor."""
+
+    @abstractmethod
     def is_prime(self, number: int) -> bool:
         """Whether the number is prime; wrong about a composite with probability below 2^-80."""
 
@@ -302,6 +306,17 @@ class _Int(Arithmetic):
     def gcd(self, left: int, right: int) -> int:
         return math.gcd(left, right)
 
+    def jacobi(self, number: int, modulus: int) -> int:
+        """Twos by the rule for 2, the rest by reciprocity, as Euclid would."""
+        number, modulus, sign = int(number) % int(modulus), int(modulus), 1
+        while number:
+            while number % 2 == 0:
+                number //= 2
+                sign = -sign if modulus % 8 in {3, 5} else sign
+            sign = -sign if number % 4 == modulus % 4 == 3 else sign
+            number, modulus = modulus % number, number
+        return sign if modulus == 1 else 0
+
     def is_prime(self, number: int) -> bool:
         """Miller and Rabin, with bases that follow from the number: none is built for them."""
         number = int(number)
@@ -340,6 +355,9 @@ class _Gmp(Arithmetic):
 
     def gcd(self, left: int, right: int) -> int:
         return int(gmpy2.gcd(left, right))
+
+    def jacobi(self, number: int, modulus: int) -> int:
+        return int(gmpy2.jacobi(number, modulus))
 
     def is_prime(self, number: int) -> bool:
         return bool(gmpy2.is_prime(gmpy2.mpz(number), _PRIME_ROUNDS))

@@ -109,6 +109,11 @@ class SecretKey(NeverPickled):
         p, q = (half.roots(numbers) for half in self.halves)
         return self._joined(1, p, q)
 
+    def square_roots(self, numbers: Sequence[int]) -> list[int]:
+        """Of each number with Jacobi symbol 1, or of its negative, the root that is a square."""
+        p, q = (half.square_roots(numbers) for half in self.halves)
+        return self._joined(1, p, q)
+
     def residues(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
         """The plaintexts 0 <= m < N of ciphertexts under this key.
 
@@ -198,6 +203,14 @@ class PrimeHalf(NeverPickled):
         ring = self._public.arithmetic.modulo(self._prime)
         inverse = pow(self._public.modulus, -1, self._prime - 1)
         return [int(root) for root in ring.powers_of_all(ring.reduced(numbers), inverse)]
+
+    def square_roots(self, numbers: Sequence[int]) -> list[int]:
+        """The square roots, squares themselves, modulo the prime; where y has none, those of −y."""
+        arithmetic, prime = self._public.arithmetic, self._prime
+        squares = [y if arithmetic.jacobi(y, prime) == 1 else -y for y in numbers]
+        ring = arithmetic.modulo(prime)
+        # The prime is 3 mod 4, so −1 is no square, and y^((p+1)/4) is a power of a square.
+        return [int(r) for r in ring.powers_of_all(ring.reduced(squares), (prime + 1) // 4)]
 
     def logarithms(self, ciphertexts: Sequence[Residue], *, uniform: bool = False) -> list[int]:
         """The plaintexts modulo the prime."""

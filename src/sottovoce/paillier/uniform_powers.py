@@ -1,14 +1,13 @@
 """Uniform N-th powers for what goes to a key holder: first r^N, then products of those.
 
 An r^N takes an exponent as long as N. After the first k of these, g_1 … g_k, a randomiser is
-∏ g_i^(x_i) with exponents of a few bits each, drawn anew every time: a fifth of
-the work at 2048 bits, an eighth at 3072.
+∏ g_i^(x_i) with exponents of some twenty bits each, drawn anew every time: an eighth of the work.
 
 Why that is as good as r^N, whoever made N. The N-th powers are an abelian group G of fewer than N
 elements. For uniform g_i the function x ↦ ∏ g_i^(x_i) is a hash: over two draws x and x', a
-character of order o is trivial on all g_i^(x_i − x'_i) with probability at most o^−k or, for o
-beyond the exponents' range, 2^−bk. N has no prime factor below 2^13 (proof.py), so fewer than
-w = |N|/13 of them, and G has at most o^w characters of order o. With k = w + 130 those of order 2
+character of order o is trivial on all g_i^(x_i − x'_i) with probability about o^−k or, for o
+beyond the exponents' range, 2^−bk. N is square-free with at most w = 14 prime factors (proof.py),
+so G has at most o^w characters of order o. With k = w + 130 those of order 2
 count most, 2^w · 2^−k = 2^−130, and with b·k ≥ |N| + 130 all others add less. So (leftover hash
 lemma) the product is within 2^−65 of uniform even for somebody who knows all g_i: they may leave
 as randomisers themselves, and m products are together within m · 2^−65 of m uniform powers.
@@ -21,8 +20,8 @@ from weakref import WeakKeyDictionary
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.modular import Arithmetic, FixedBases, Modulus, Residue
 
-FACTOR_BITS = 13
-"""No prime factor of N is below 2^13: the proof that comes with a key checks it."""
+FACTORS = 14
+"""N has no more prime factors: the proof that comes with a key shows it."""
 SPARE_BITS = 130
 """Twice the bits within which a product is uniform."""
 
@@ -56,7 +55,7 @@ class UniformPowers:
     def __init__(self, key: Powered) -> None:
         """Begin without any."""
         self.key = key
-        self.count = key.bits // FACTOR_BITS + SPARE_BITS
+        self.count = FACTORS + SPARE_BITS
         self.exponent_bits = ceil((key.bits + SPARE_BITS) / self.count)
         self._direct: list[Residue] = []
         self._products: FixedBases | None = None

@@ -59,6 +59,10 @@ class Counting(Arithmetic):
         """Not counted: keys alone need it."""
         return self._inner.gcd(left, right)
 
+    def jacobi(self, number: int, modulus: int) -> int:
+        """Not counted: keys alone need it."""
+        return self._inner.jacobi(number, modulus)
+
     def is_prime(self, number: int) -> bool:
         """Not counted: keys alone need it."""
         return self._inner.is_prime(number)

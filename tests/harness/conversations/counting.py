@@ -110,5 +110,8 @@ class Counting(Arithmetic):
     def gcd(self, left: int, right: int) -> int:
         return GMP.gcd(left, right)
 
+    def jacobi(self, number: int, modulus: int) -> int:
+        return GMP.jacobi(number, modulus)
+
     def is_prime(self, number: int) -> bool:
         return GMP.is_prime(number)
