@@ -36,7 +36,7 @@ def check_killed(place: Village, run: int) -> None:
     stays, next_victim = BY_NAME[place.scene.arrangement].arrangement.stays, victims(place, run)
     place.start_all()
     for kind, stage in BOUNDARIES:
-        place[COORDINATOR].until(kind, stage=stage, seconds=400)
+        place.boundary(kind, stage, seconds=400)
         place.restart(next(next_victim))
     for site in place.sites:
         result = place.result(site, seconds=400)

@@ -7,12 +7,13 @@ and its result to a file.
 
 import asyncio
 import ctypes
+import faulthandler
 import hashlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any
 from harness.examples.arrangements import one_draw
 from harness.network import read_toy
 from harness.processes.namespaces import enter
-from harness.processes.scenes import BODIES, COORDINATOR, WEATHER, Order
+from harness.processes.scenes import BODIES, COORDINATOR, WEATHER, WHERE, Order
 from harness.processes.storms import Storm
 from sottovoce.cli.watching import as_line
 from sottovoce.errors import SottovoceError
@@ -118,13 +119,26 @@ async def _blow(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
 _PROGRAMS = {COORDINATOR: _serve, WEATHER: _blow}
 
 
+async def _shown(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """The same work; asked by a signal, it prints where every task and thread is."""
+
+    def show() -> None:
+        for task in asyncio.all_tasks():
+            task.print_stack()
+        faulthandler.dump_traceback()
+
+    asyncio.get_running_loop().add_signal_handler(WHERE, show)
+    return await work
+
+
 def _live(order: Order) -> None:
     with Path(order.log).open("a", buffering=1) as log:
         program = _PROGRAMS.get(order.name, _ask if order.ask else _join)
         drawn = one_draw() if order.scene.arrangement else nullcontext()
         try:
             with drawn:
-                result = asyncio.run(program(order, lambda event: print(as_line(event), file=log)))
+                work = program(order, lambda event: print(as_line(event), file=log))
+                result = asyncio.run(_shown(work))
         except SottovoceError as error:
             party = getattr(error, "party", "")
             result = {"error": type(error).__name__, "message": str(error), "party": party}

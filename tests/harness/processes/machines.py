@@ -20,7 +20,7 @@ import numpy as np
 from harness.network import Network
 from harness.processes.forked import ReadBody
 from harness.processes.namespaces import Lan
-from harness.processes.scenes import BODIES, COORDINATOR, WEATHER, Order, Scene
+from harness.processes.scenes import BODIES, COORDINATOR, WEATHER, WHERE, Order, Scene
 from sottovoce.node.coordinator.serving import certificate_fingerprint
 from sottovoce.node.memberships import InvitationToken
 
@@ -85,6 +85,11 @@ class Machine:
             time.sleep(0.005)
         while len(list((process / "task").iterdir())) > 1:
             time.sleep(0.005)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs; one that was killed or ended stays as a name alone."""
+        return (Path("/proc") / str(self.pid) / "stat").read_text().rpartition(")")[2][1] != "Z"
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -157,8 +162,31 @@ class Village:
         try:
             return self.machines[name].result(seconds=seconds)
         except AssertionError as error:
-            stories = [f"{name}: {machine.story()}" for name, machine in self.machines.items()]
-            raise AssertionError("\n".join([str(error), *stories])) from None
+            raise AssertionError(f"{error}\n{self.stories()}") from None
+
+    def boundary(self, kind: str, stage: str, *, seconds: float) -> None:
+        """Until the coordinator told of this boundary, now or before it was killed.
+
+        One that is killed late, because we were slow, has passed the next boundary already.
+        """
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for life in range(self.starts[COORDINATOR]):
+                earlier = Machine(COORDINATOR, 0, self.root / f"{COORDINATOR}.{life}.jsonl")
+                for line in earlier.lines():
+                    if (line["event"], line.get("stage")) == (kind, stage):
+                        return
+            time.sleep(0.02)
+        raise AssertionError(f"no {kind} {stage} in {seconds} s\n{self.stories()}")
+
+    def stories(self) -> str:
+        """What all machines did, and where each of them is now: who waits for whom."""
+        living = [machine for machine in self.machines.values() if machine.alive]
+        for machine in living:
+            machine.signal(WHERE)
+        time.sleep(2.0 if living else 0.0)
+        told = [f"== {name}\n{machine.story()}" for name, machine in self.machines.items()]
+        return "\n".join(told)
 
     @property
     def host(self) -> str:

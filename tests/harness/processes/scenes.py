@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -50,6 +51,8 @@ enrolment = "1 minute"
 stage = "{stage}"
 """
 COORDINATOR, WEATHER = "coordinator", "weather"
+# Asks a machine where it is: it prints its tasks and threads.
+WHERE = signal.SIGUSR2
 BODIES = "bodies.jsonl"
 _documents = cache(notes)
 
