@@ -72,6 +72,15 @@ def test_a_mistake_at_this_site_is_told_before_anything_else(
     assert not Path("north").exists()
 
 
+def test_a_table_without_text_learns_how_to_say_so(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="expected a column 'text'") as caught:
+        call("join", "--data", "notes.csv", "--label", "urgency", "--home", "north")
+    assert caught.value.hints[-1] == "--text none if the study's rows have no text"
+
+
 def test_a_mistyped_invitation_is_named(
     tmp_path: Path,
     coordinator_home: Path,

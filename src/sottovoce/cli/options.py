@@ -18,7 +18,11 @@ LONGEST = 16 * 2**20
 
 TextColumns = Annotated[
     list[str] | None,
-    typer.Option("--text", metavar="COLUMN", help="Column of the text; several are joined."),
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="Column of the text; several are joined; none: a table without.",
+    ),
 ]
 LabelColumns = Annotated[
     list[str] | None,

@@ -132,11 +132,15 @@ class SourceChoice:
 
     def check(self) -> None:
         """Refuse a missing file or column; the study's own checks come later."""
-        from sottovoce.sources import open_source
-
-        source = open_source(self.data, self.typed())
-        if next(source.outcomes(), None) is None:
-            raise source.nothing_usable()
+        typed = self.typed()
+        try:
+            _check_readable(self.data, typed)
+        except InputError as error:
+            if self.text is None:
+                # It may be a table for a study of columns alone, which only the plan can tell.
+                _check_readable(self.data, replace(typed, text=()))
+                error.hints += (f"--text {NO_TEXT[0]} if the study's rows have no text",)
+            raise
 
     def typed(self) -> "SourceOptions":
         """The options as typed, without the study's additions."""
@@ -250,6 +254,14 @@ def recall(site: "Site", study: "JoinedStudy") -> SourceChoice | None:
         return SourceChoice(**kept)
     except (ValueError, TypeError, KeyError):
         raise DamagedFileError(f"{path}: not what was written") from None
+
+
+def _check_readable(data: str, typed: "SourceOptions") -> None:
+    from sottovoce.sources import open_source
+
+    source = open_source(data, typed)
+    if next(source.outcomes(), None) is None:
+        raise source.nothing_usable()
 
 
 def check_brings_text(seats: tuple[str, ...], peers: Sequence[str], choice: object) -> None:
