@@ -37,7 +37,8 @@ def card_facts(described: "StudyDescription", card: "StudyCard | None" = None) -
 def show_card(card: "StudyCard", *, pages: bool = True) -> None:
     """Show the card as a page on the terminal, or as plain Markdown elsewhere.
 
-    A long one goes through a pager, where it `pages`: who answered beforehand waits for nobody.
+    With `pages` a long one goes through a pager; a person who answered beforehand is not kept
+    waiting.
     """
     from rich.markdown import Markdown
 

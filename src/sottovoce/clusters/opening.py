@@ -20,7 +20,7 @@ def open_cluster(
 ) -> Iterator[Workers | None]:
     """Open the workers: `local` (all cores), `none` (this process), or a scheduler's address.
 
-    `progress` hears how many tasks of how many are done.
+    `progress` hears the number of finished tasks, and of all tasks.
     """
     if name.startswith(_SCHEMES):
         with dask_workers(name, progress=progress) as workers:

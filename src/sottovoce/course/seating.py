@@ -12,8 +12,8 @@ from sottovoce.study.study import Study
 def seated(terms: Terms, publics: Mapping[str, bytes], seating: Seating) -> Study:
     """The study with these people, if it fits the text.
 
-    The coordinator proposes the keys and who stays away; everything else is in the text. `publics`
-    are our own seats' keys. People compare words to check the others' keys.
+    The coordinator proposes the keys and the seats that stay away; everything else is in the text.
+    `publics` are our own seats' keys. People compare words to check the others' keys.
     """
     roster = seating.roster()
     planned = {seat.name: seat for seat in terms.seats}

@@ -112,7 +112,7 @@ def clearly_better(alone: float, joint: float, *, documents: int) -> bool:
 def learn_alone(plan: StudyPlan, documents: Sequence[Document]) -> PlainText | None:
     """A model of one site's documents; None where these are no rows of the plan, or all learnt.
 
-    Of different columns one peer's alone are no rows of the plan.
+    In partition `features` the columns of one peer are not whole rows of the plan.
     """
     if plan.level is not Level.DOCUMENT or plan.arrangement.by_features:
         return None

@@ -186,9 +186,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     ) -> Self:
         """Set the threshold above which a score speaks for its class, for queries from now on.
 
-        A number of two classes, else a threshold by class; or a rule by which one is taken from
-        the joint ROC: "youden" (the largest difference of both rates), or a `sensitivity` (the
-        strictest threshold that finds so large a share of its class).
+        A number of two classes, else a threshold by class; or a rule by which one is taken from the
+        joint ROC: "youden" (the largest difference of both rates), or a `sensitivity` (the
+        strictest threshold that finds at least this share of its class).
         """
         outcome, labels = self._outcome, self._outcome.study.plan.labels
         if isinstance(point, str) or sensitivity is not None:

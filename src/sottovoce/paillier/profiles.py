@@ -62,8 +62,8 @@ class Profile(StrEnum):
     def full_exponent_bits(self, modulus_bits: int) -> int:
         """The number of bits that make x uniform modulo the order of h, within 2^−64.
 
-        Re-randomising takes so many, so that nothing rests on the shortness of exponents; the
-        owner of the key gets uniform N-th powers instead (tensors.py).
+        Re-randomising uses as many bits, so that nothing rests on short exponents; the owner of the
+        key gets uniform N-th powers instead (tensors.py).
         """
         match self:
             case Profile.SHORT:  # the order is 2·p·q, of hidden primes of at most 2s + 1 bits

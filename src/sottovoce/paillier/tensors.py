@@ -175,8 +175,8 @@ class Encrypted(NeverPickled):
     def halved(self) -> "Unsent":
         """Exactly half of values that are all even: times 2⁻¹ mod N.
 
-        An odd value would become a number near N/2; who only wants to read the
-        same integers as halves uses `divided` for nothing.
+        An odd value would become a number near N/2. To read the same integers as halves, use
+        `divided`, which costs nothing.
         """
         return self._powered(self.key.half, Scale(self.scale.fraction_bits, self.scale.bound // 2))
 

@@ -213,8 +213,8 @@ def roc_html(evaluation: EvaluationLike, title: str) -> Html:
 def reliability_html(evaluation: EvaluationLike, title: str) -> Html:
     """The share of right scores between two points of the ROC, as far as points are shown.
 
-    Nothing else is opened for it: between two points lie so many rows of a class and so many
-    others. A score of 0 should be right half the time, one of 1 always.
+    Nothing else is opened for it: two neighbouring points of the ROC give the rows of a class and
+    the other rows between them. A score of 0 should be right half the time, one of 1 always.
     """
     drawn = []
     classes = {figures.name: figures for figures in by_class(evaluation)}

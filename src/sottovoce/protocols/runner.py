@@ -43,11 +43,11 @@ class Outcome:
 class Conversation:
     """Runs party programs against each other, always in the same order.
 
-    Packets are delivered first come, first served. When none is under way, the
-    parties that crashed are declared gone; then the first party (in the order
-    given) that still gathers is told that its time is up; and if nobody gathers,
-    no program can continue, which is an `AbsenceError` that says who waits for what.
-    `gone` are the parties that crashed, `failed` is whose program raised an error.
+    Packets are delivered first come, first served. When none is under way, the parties that crashed
+    are declared gone; then the first party (in the order given) that still gathers is told that its
+    time is up; and if nobody gathers, no program can continue, which is an `AbsenceError` that says
+    who waits for what. `gone` are the parties that crashed, `failed` is the party whose program
+    raised an error.
     """
 
     def __init__(

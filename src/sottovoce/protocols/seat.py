@@ -374,8 +374,8 @@ class Seat(Generic[R]):
 class Fingerprints:
     """16 bytes by which a body is known again, under a key that nobody else ever sees.
 
-    A tag of GMAC costs a tenth of a digest. It is compared here and shown to nobody, so whoever
-    does not know the key cannot make two bodies that have the same one.
+    A tag of GMAC costs a tenth of a digest. It is compared here and shown to nobody, so without the
+    key nobody can make two bodies with the same tag.
     """
 
     def __init__(self) -> None:

@@ -112,8 +112,8 @@ class RadoFamily(Discreet):
     def of(cls, rows: Any, targets: Any, signatures: Signatures, *, weights: Any = None) -> Self:
         """Rados π = ½ Σ (√w_i σ_i + w_i y_i) x_i, for every column y of `targets`.
 
-        A weight counts once: the mean is ½XᵀWY and the covariance ¼XᵀWX, as a
-        document that stands there w times would have it.
+        A weight counts once: the mean is ½XᵀWY and the covariance ¼XᵀWX, as for a document that is
+        repeated w times.
         """
         documents = as_rows(rows)
         require_some(documents)

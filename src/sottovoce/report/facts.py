@@ -30,7 +30,7 @@ class LedgerHeadFact:
 class ReportFacts:
     """One study as one party sees it. What that party does not know is left out and said.
 
-    `compared` are accuracies by name (alone, joint, pooled), `growth` those of so many sites;
+    `compared` are accuracies by name (alone, joint, pooled), `growth` those by number of sites;
     `reproduce` are commands or lines of Python that do it again; `chosen` is the penalty that was
     picked, where there was a choice.
     """

@@ -159,7 +159,7 @@ def records(
 def _run_of_records(feed: _Feed, dialect: _Dialect, stop: int) -> Iterator[DelimitedRecord]:
     """Records of lines that are read at once, which costs a third of reading them one by one.
 
-    From the first that is broken, or goes on behind these lines, all are read one by one.
+    From the first record that is broken, or continues after these lines, all are read one by one.
     """
     while feed.position[0] < stop:
         first = feed.position[1] + 1

@@ -80,11 +80,11 @@ class SourceOptions:
     `categorical` and `numeric` may hold patterns with `*`, which take every
     column that has no other use.
 
-    A folder of texts has its subfolders as labels, BRAT its spans (`label="label"`
-    takes the subfolder as well); a `labels_file` gives either all of these columns.
-    For BRAT a `label_map` renames entity types, and those outside it are left out.
-    `qualified`: what is said about entities beside their type makes spans, too: attributes
-    (`Disease:Negated`), and what takes part in relations and events (`Treats:Drug`).
+    A folder of texts has its subfolders as labels, BRAT its spans (`label="label"` takes the
+    subfolder as well); a `labels_file` gives either all of these columns. For BRAT a `label_map`
+    renames entity types, and those outside it are left out. With `qualified`, other facts about
+    entities make spans, too: attributes (`Disease:Negated`), and what takes part in relations and
+    events (`Treats:Drug`).
     """
 
     text: str | tuple[str, ...] | None = None

@@ -102,7 +102,8 @@ class Attempt:
     def parties(self, study: "Study") -> tuple[str, ...]:
         """The parties of this session; dealer and intermediaries skip the dictionary.
 
-        Who only looks up entities for others agrees, and waits for queries.
+        A seat that only looks up entities for others takes part in the agreement, then waits for
+        queries.
         """
         roster = study.roster
         seats: list[str] = [roster.coordinator]

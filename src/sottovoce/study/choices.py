@@ -48,8 +48,8 @@ class Learner(StrEnum):
 class Addition(StrEnum):
     """The way in which peers add ciphertexts: under masks between pairs, or around rings.
 
-    Masks survive peers that leave. A `ring` is the paper's sum, and needs everybody: who leaves it
-    ends the study.
+    Masks survive peers that leave. A `ring` is the paper's sum, and needs every peer: a peer that
+    leaves it ends the study.
     """
 
     PAIRWISE = "pairwise"

@@ -23,8 +23,8 @@ class PartyContext:
     """One party's keys, entropy and records; the records outlive every conversation of the study.
 
     `shown` stands for what it was shown, once it was: the dictionary, and for contributions the
-    point that rows are measured from. Sums over peers are bound to it.
-    `policy` is what its owner consents to at most, where it is an owner's.
+    point that rows are measured from. Sums over peers are bound to it. `policy` is the most that
+    the owner of a peer consents to.
     """
 
     study: Study

@@ -21,7 +21,7 @@ class Policy:
     """The limits of one site. The defaults allow what the study card calls safe.
 
     `intermediaries` false refuses machines that build a peer's contribution from its encrypted
-    rows, whosever they are.
+    rows, no matter who runs them.
     """
 
     releases: frozenset[Release] = field(default_factory=usual_releases)

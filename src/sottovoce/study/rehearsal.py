@@ -69,7 +69,8 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
 def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:
     """Refuse what `check_documents` refuses; words are read only until enough documents share one.
 
-    The labels of all documents are read. For who is about to read all words for the study itself.
+    The labels of all documents are read. This is enough for a caller that will read all words for
+    the study itself.
     """
     training, _ = _to_train_with(study, name, documents)
     if study.plan.level is Level.DOCUMENT and _has_features(study, training):

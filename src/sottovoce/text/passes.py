@@ -143,7 +143,7 @@ def training_examples(
 ) -> Iterator[Examples]:
     """One peer's rows to learn from, without columns that fewer than `fewest` documents have.
 
-    Whoever gets such a column chosen for all would else read, in the joint model, the few
+    Otherwise a peer that gets such a column chosen could read, in the joint model, the few
     documents that have it.
     """
     labelling.check(space.reading.level)

@@ -320,8 +320,8 @@ class MailboxTables:
     def _check_disk(self, sender: str, size: int) -> None:
         """Refuse letters that would fill the disk, which holds all other files of the coordinator.
 
-        One sender may not use most of it either: the senders of all studies share it. The
-        coordinator's own letters, without which a study does not end, may use what is kept free.
+        One sender may not use most of it: the senders of all studies share it. The coordinator's
+        own letters, without which a study does not end, may use what is kept free.
         """
         if self._database.folder is None or sender == COORDINATOR:
             return

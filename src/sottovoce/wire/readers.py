@@ -22,9 +22,8 @@ def _hints(kind: type[Value]) -> dict[str, Any]:
 class Readers:
     """Readers from plain msgpack items (lists and leaves) to values, by type.
 
-    A reader accepts exactly its type: True is no int, and nothing is converted
-    because it would fit. It raises `ValueError` that says where, what was
-    expected and what was found.
+    A reader accepts exactly its type: True is no int, and nothing is converted. It raises
+    `ValueError` that says where, what was expected and what was found.
     """
 
     def __init__(self, hooks: Mapping[type, tuple[type[Value], Reader]]) -> None:

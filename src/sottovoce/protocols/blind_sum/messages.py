@@ -26,9 +26,9 @@ class SignedKeys(Value, frozen=True):
 class SignedShares(Value, frozen=True):
     """One peer's public statement about the shares that it dealt, signed by its identity.
 
-    `book` is the hash of the keys that it saw; one commitment for each holder
-    (to both of its shares) lets who adds up check a share that is revealed later. Signed
-    is the `digest` that stands for them (hash_trees.py); peers are shown no others' list.
+    `book` is the hash of the keys that it saw; one commitment for each holder (to both of its
+    shares) lets the party that adds up check a share that is revealed later. The signature is over
+    the `digest` of them (hash_trees.py); peers are shown no others' list.
     """
 
     peer: str

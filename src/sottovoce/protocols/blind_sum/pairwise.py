@@ -153,8 +153,8 @@ def evaluator(
 ) -> Party[Summed]:
     """At the evaluator: check the set, sign it once, and add its own parts up.
 
-    Where peers send it something else besides, `among` are those whose it has: nobody else
-    counts as arrived.
+    Where peers also send it something else, `among` are the peers whose other messages it has:
+    nobody else counts as arrived.
     """
     this = plan.this
     check_own_name(this, who, "evaluator")

@@ -20,12 +20,11 @@ class TwoPeersWarning(UserWarning):
 class Round:
     """One attempt at one blind sum.
 
-    `fewest` is the smallest number of peers that may be summed: 3, or 2 if the
-    plan says so by value (which warns by name). An attempt that failed before
-    its unmasking may be followed by another (`again`), with everything new.
-    Rounds of one `series` in a study are all opened over the very same peers.
-    `shown` stands for what everybody was shown before, on which their values depend:
-    keys and masks of somebody who was shown something else fit nobody's.
+    `fewest` is the smallest number of peers that may be summed: 3, or 2 if the plan says so by
+    value (which warns by name). An attempt that failed before its unmasking may be followed by
+    another (`again`), with everything new. Rounds of one `series` in a study are all opened over
+    the very same peers. `shown` stands for what everybody was shown before, on which their values
+    depend: keys and masks of a party that was shown something else do not fit the others'.
     """
 
     study: str
@@ -126,12 +125,11 @@ class OpenedSum:
 class RoundBook:
     """The record of a party's past rounds, so that it does everything only once.
 
-    A party keeps its book for the whole study (whoever runs it writes `spent` down
-    before anything is sent). Attempts only go up; once a set was agreed on for
-    unmasking, the round is spent: two sums over sets that differ by one peer would
-    give that peer's part. For the same reason the rounds of a series are opened over
-    one set. A round of another name is another sum to the book; that nobody opens
-    the same values under two names is for the study to see to.
+    A party keeps its book for the whole study (whoever runs it writes `spent` down before anything
+    is sent). Attempts only go up; once a set was agreed on for unmasking, the round is spent: two
+    sums over sets that differ by one peer would give that peer's part. For the same reason the
+    rounds of a series are opened over one set. A round of another name is another sum to the book;
+    the study must make sure that nobody opens the same values under two names.
     """
 
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)

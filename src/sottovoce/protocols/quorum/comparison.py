@@ -57,7 +57,8 @@ class MaskedScore(OpeningShare, frozen=True):
 class SharedComparison:
     """The comparison of values −2^bits ≤ y < 2^bits with 0, under masks of 2^hiding times that.
 
-    `highest` is below what each dealer draws the high part of its mask, if not below 2^hiding.
+    `highest` is the bound below which each dealer draws the high part of its mask, by default
+    2^hiding.
     """
 
     bits: int

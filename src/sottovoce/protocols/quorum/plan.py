@@ -51,8 +51,8 @@ class QuorumPlan:
     def opened_values(self) -> int:
         """The number of masked values that are opened.
 
-        For every number of θ one a step, one for the check and two to bring the model down;
-        and the check's own; all of it anew in every attempt.
+        Each number of θ takes one in every step, one for the check and two to scale the model down.
+        The check has its own. Every attempt needs all of them again.
         """
         features, classes = self.solve.shape
         return self.attempts * (features * classes * (len(self.solve.steps) + 3) + 1)

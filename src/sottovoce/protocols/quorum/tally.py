@@ -70,8 +70,9 @@ class TallyShare(OpeningShare, frozen=True):
 class QuorumTally:
     """The public numbers of one tally: whose rows are counted, at which thresholds.
 
-    `rows` are how many each peer brings, `factors` what every threshold takes off a score for
-    each unit of the row's norm. `bits` bounds every difference: |score − t·norm| < 2^bits.
+    `rows` are the numbers of rows of the peers. `factors` are what each threshold subtracts from a
+    score for each unit of the row's norm. `bits` bounds every difference: |score − t·norm| <
+    2^bits.
     """
 
     rows: Mapping[str, int]

@@ -55,7 +55,7 @@ class Ring:
     def spread(self, words: Words, entropy: Entropy) -> Words:
         """Words that are these mod 2^bits, and uniform above: for a sum mod 2^64.
 
-        How many of the summands ran over 2^bits would else be seen in the sum.
+        Otherwise the sum would show how many of the summands exceeded 2^bits.
         """
         if self.bits == 64:
             return words

@@ -107,9 +107,9 @@ class DealtSteps(Message, frozen=True):
 class SystemShare:
     """One holder's shares of A (a triangle, without Γ) and of b, and the public diagonal of Γ.
 
-    Where there is a `tilt` g, the penalty is Γ + g gᵀ, and the last diagonal entry of Γ may
-    be 0: whoever made the plan knows that its lower end holds all the same. `border` is to be
-    added to this holder's share of the last column of A.
+    Where there is a `tilt` g, the penalty is Γ + g gᵀ, and the last diagonal entry of Γ may be 0:
+    the maker of the plan knows that its lower end still holds. `border` is to be added to this
+    holder's share of the last column of A.
     """
 
     matrix: Words

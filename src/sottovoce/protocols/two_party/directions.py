@@ -63,7 +63,7 @@ class MaskedDirection(Question[Step], frozen=True):
 class CutProduct:
     """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B.
 
-    `values` is ⟨⟨p⟩⟩ again, one value a ciphertext: whoever needs their sum has it so.
+    `values` is ⟨⟨p⟩⟩ again, one value a ciphertext, for a caller that needs their sum.
     """
 
     direction: Unsent

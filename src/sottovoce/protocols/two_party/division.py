@@ -132,7 +132,7 @@ def divide(
 ) -> Party[Unsent]:
     """S.Div at the evaluator: ⟨⟨n/d⟩⟩, value by value, of vectors packed in the same slots.
 
-    The result has more fraction bits than it is good for: cut it where it is used.
+    The result has more fraction bits than are exact: cut it where it is used.
     """
     _check("divisors", divisors, plan.divisor)
     _check("numerators", numerators, plan.numerator)

@@ -152,8 +152,8 @@ class ExpPlan:
 def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsent]:
     """S.Exp at the evaluator: ⟨⟨exp(x − bound)⟩⟩ of a packed vector, in the same slots.
 
-    The result has 2·f fraction bits, f more than it is good for: whoever uses it
-    cuts it on its way (`truncate`, `cut_times_fixed`), which saves a trip.
+    The result has 2·f fraction bits, f more than are exact: the caller cuts it on its way
+    (`truncate`, `cut_times_fixed`), which saves a trip.
     """
     _check(x, plan)
     offset = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)

@@ -26,8 +26,8 @@ class StudyCard:
 
     `words` are the fingerprint for the phone, and the card is `keyed` once everybody's keys are
     known; `waits` says what is waited for and how long; `also` are modules with messages beyond
-    those of the protocols; `organisation` is who reads it. Whoever shows the card to
-    people knows these.
+    those of the protocols; `organisation` is the reader's. The caller that shows the card to people
+    knows all of these.
     """
 
     study: Study

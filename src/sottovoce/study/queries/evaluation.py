@@ -125,8 +125,8 @@ def evaluate_coordinator(
     """At the coordinator: the joint table and ROC, shown without small cells.
 
     `counted` are its shares of the counts of every peer, from `answer`, in the ring of `scores`.
-    Without them, unless the peers' own counts are whole or members counted, no ROC is opened. Who
-    asked with a dealer and who asked without one are added up alike.
+    Without them, unless the peers' own counts are whole or members counted, no ROC is opened.
+    Counts asked for with a dealer and without one are added up alike.
     """
     study, this = party.study, _sum_of(party, number)
     tally = None

@@ -79,7 +79,7 @@ def take_remotes(
 ) -> Party[list[PeerModel]]:
     """At every peer, after the solve: every model with what stands for others' columns in it.
 
-    Peers take turns in the plan's order; whoever's turn it is adds up what the others send.
+    Peers take turns in the plan's order; the peer whose turn it is adds up what the others send.
     """
     arrangement = party.study.plan.arrangement
     if not arrangement.brings_rados:

@@ -259,8 +259,8 @@ class ScorePlan:
 def largest_batch(plan: StudyPlan) -> int:
     """The most documents that one ciphertext of a study can hold, whatever it will learn.
 
-    How many it is the dictionary and the solve decide: longer rows and larger weights leave room
-    for fewer. This is with one word and no weight at all; of many classes it is one document.
+    The dictionary and the solve decide the number: longer rows and larger weights leave room for
+    fewer documents. This is the number for one word and no weight; with many classes it is one.
     """
     least = Scale(2 * score_bits(plan), 1)
     return replace(ScorePlan.fit(plan, (0,), least), on_shares=True).batch

@@ -164,8 +164,9 @@ def check_consent(study: Study, consent: SignedConsent) -> None:
 def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
     """The agreement, if everybody in our roster signed our hash and the key comes with its proof.
 
-    Who drew the study's key brings its `own`, and needs no proof of it. Where labels are found on
-    shares, an asker that encrypts under the key gets the proof with its query (key_proof.py).
+    The party that drew the study's key passes it as `own`, and needs no proof of it. Where labels
+    are found on shares, an asker that encrypts under the key gets the proof with its query
+    (key_proof.py).
     """
     agreement = recalled(study, agreed)
     if own is None and agreement.key is not None and not study.on_shares:

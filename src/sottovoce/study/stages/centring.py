@@ -131,7 +131,7 @@ class Reference:
     def correction(self, apart: Floats) -> NDArray[np.int64]:
         """By how much to move the point to the joint mean, which is so far apart, of every word.
 
-        Not all of the way where the point would become longer than it may be.
+        It stops earlier where the point would become longer than allowed.
         """
         here = self.mean[: len(apart)]
         for tenths in range(10, 0, -1):

@@ -381,7 +381,8 @@ def end_parts(
 ) -> int:
     """An upper end of the spectrum of what is written, which rounding moved a little.
 
-    To two digits already here: who opens the sum of these sees it before rounding that again.
+    It is rounded to two digits here, because the opener of the sum sees it before the sum is
+    rounded.
     """
     exact = contribution is Contribution.EXACT
     with threadpool_limits(1, user_api="blas"):

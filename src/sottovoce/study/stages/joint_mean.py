@@ -83,7 +83,7 @@ def bring_mean(
 ) -> Party[Reference | None]:
     """At a peer of engine shares: its own part; the corrected point, or None if it came too late.
 
-    Only where `takes_mean`.
+    It runs only where `takes_mean`.
     """
     reference = guess(party, prepared)
     assert reference is not None
