@@ -1,19 +1,27 @@
-"""Counts the package's files and lines, and checks its plan: python -m benchmarks.size.
+"""Counts the package's files and lines, and checks its plan: python -m benchmarks.size [REVISION].
 
-Prints files, lines by kind, the fullest folder, import cycles, and class names with two owners.
+Prints files, lines by kind, the fullest folder, import cycles, class names with two owners, and the
+lines of every room; with a REVISION also the share of them that was written since.
 `benchmarks.visited` counts the modules that one command visits.
 """
 
 import ast
+import io
+import subprocess
 import sys
+import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import numpy as np
 
 import sottovoce
 
 PACKAGE = Path(sottovoce.__file__).parent
 MOST_MODULES = 24
+# Shorter lines, such as brackets and blank ones, stand in every tree.
+SHORT = 25
 KINDS = ("code", "docstrings", "imports", "comments", "blank")
 
 
@@ -64,32 +72,19 @@ def owners(sources: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def import_cycles(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """The groups of modules that import each other (Tarjan), without single modules."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    groups: list[set[str]] = []
+    """The groups of modules that import each other, without single modules."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def visit(module: str) -> None:
-        order[module] = lowest[module] = len(order)
-        stack.append(module)
-        for imported in graph.get(module, set()):
-            if imported not in order:
-                visit(imported)
-                lowest[module] = min(lowest[module], lowest[imported])
-            elif imported in stack:
-                lowest[module] = min(lowest[module], order[imported])
-        if lowest[module] == order[module]:
-            place = stack.index(module)
-            group = set(stack[place:])
-            del stack[place:]
-            if len(group) > 1:
-                groups.append(group)
-
-    for module in graph:
-        if module not in order:
-            visit(module)
-    return groups
+    place = {module: at for at, module in enumerate(graph)}
+    pairs = [(place[one], place[other]) for one in graph for other in graph[one]]
+    starts, ends = zip(*pairs, strict=True)
+    edges = coo_array((np.ones(len(pairs)), (starts, ends)), shape=(len(graph), len(graph)))
+    _, group_of = connected_components(edges, connection="strong")
+    groups: defaultdict[int, set[str]] = defaultdict(set)
+    for module, at in place.items():
+        groups[group_of[at]].add(module)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def imports_of(package: str) -> dict[str, set[str]]:
@@ -124,6 +119,29 @@ def report(package: Path) -> dict[str, int]:
     }
 
 
+def rooms(package: Path, earlier: str) -> Iterator[tuple[str, int, float]]:
+    """Every folder with its lines, and the share of its longer lines that an earlier tree lacks."""
+    stood = {line.strip() for line in earlier.splitlines()}
+    for folder in sorted({path.parent for path in package.rglob("*.py")}):
+        lines = [line for path in folder.glob("*.py") for line in path.read_text().splitlines()]
+        telling = [line.strip() for line in lines if len(line.strip()) > SHORT]
+        since = sum(line not in stood for line in telling) / max(1, len(telling))
+        yield str(folder.relative_to(package.parent)), len(lines), since
+
+
+def earlier_text(revision: str) -> str:
+    """The package's modules in a revision of this repository, one after the other."""
+    root = PACKAGE.parents[1]
+    archive = ("git", "archive", revision, "src/sottovoce")
+    packed = subprocess.run(archive, cwd=root, capture_output=True, check=True).stdout  # noqa: S603
+    with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+        modules = (files.extractfile(member) for member in files if member.name.endswith(".py"))
+        return "\n".join(module.read().decode() for module in modules if module is not None)
+
+
 if __name__ == "__main__":
     for name, figure in report(PACKAGE).items():
         sys.stdout.write(f"{name:32} {figure:>7,}\n")
+    text = earlier_text(sys.argv[1]) if sys.argv[1:] else ""
+    for room, count, since in rooms(PACKAGE, text):
+        sys.stdout.write(f"{room:32} {count:>7,}" + (f" {since:>7.0%}" if text else "") + "\n")

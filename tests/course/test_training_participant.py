@@ -49,8 +49,7 @@ from sottovoce.course.inputs import (
     Started,
     Withdrew,
 )
-from sottovoce.course.participant_record import Helped, ParticipantRecord
-from sottovoce.course.participant_state import Participation
+from sottovoce.course.participant_record import Helped, ParticipantRecord, Participation
 from sottovoce.course.phases import Phase
 from sottovoce.course.terms import Terms
 from sottovoce.course.training_participant import (

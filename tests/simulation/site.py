@@ -43,8 +43,7 @@ from sottovoce.course.inputs import (
     Tick,
     Withdrew,
 )
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
-from sottovoce.course.participant_state import Participation
+from sottovoce.course.participant_record import SEAT, ParticipantRecord, Participation
 from sottovoce.course.phases import Phase
 from sottovoce.course.training_record import TrainingRecord
 from sottovoce.course.training_state import TRAINING, Training

@@ -39,8 +39,7 @@ from sottovoce.course.inputs import (
     SumsAgreed,
     Tick,
 )
-from sottovoce.course.participant_record import ParticipantRecord
-from sottovoce.course.participant_state import Participation
+from sottovoce.course.participant_record import ParticipantRecord, Participation
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries.memory import QueriesInMemory
 from sottovoce.course.reasons import stopped_error

@@ -57,7 +57,7 @@ from sottovoce.course.inputs import (
     Withdrew,
 )
 from sottovoce.course.news import StageBegan, StageEnded
-from sottovoce.course.participant_state import Participation
+from sottovoce.course.participant_record import Participation
 from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.reasons import left_error, stopped_error
 from sottovoce.course.seating import seated

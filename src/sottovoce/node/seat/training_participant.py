@@ -31,8 +31,7 @@ from sottovoce.course.inputs import (
     ProgramWaits,
     Started,
 )
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
-from sottovoce.course.participant_state import Participation
+from sottovoce.course.participant_record import SEAT, ParticipantRecord, Participation
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.training_participant import HEARS, step
 from sottovoce.entropy import Entropy
