@@ -359,7 +359,7 @@ def test_who_brings_text() -> None:
     check_brings_text(("evaluator",), ("north",), None)
     with pytest.raises(InputError, match="north: a peer needs --data with its documents"):
         check_brings_text(("north",), ("north",), None)
-    with pytest.raises(InputError, match="--data: expected no documents for evaluator"):
+    with pytest.raises(InputError, match="--data: evaluator brings no documents"):
         check_brings_text(("evaluator",), ("north",), choice)
 
 

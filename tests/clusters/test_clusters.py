@@ -169,7 +169,7 @@ class Client:
 @pytest.mark.parametrize(
     ("versions", "says"),
     [
-        ({}, "expected workers, found a scheduler without any"),
+        ({}, "the scheduler has no workers"),
         ({"tcp://w": "0.0.1"}, "tcp://w: expected sottovoce .* found version 0.0.1"),
         ({"tcp://w": ModuleNotFoundError()}, "tcp://w: expected sottovoce .* found none"),
     ],

@@ -235,7 +235,7 @@ def test_settings_of_a_site(tmp_path: Path) -> None:
         ("[policy]\nreleases = ['all']\n", "line 2: policy.releases: expected one of sealed"),
         ("\n[policy]\nminpeers = 3\n", "line 3: policy.minpeers: expected a setting of"),
         ("policy = 3\n", "line 1: policy: expected a table"),
-        ("[policy\n", "line 1: expected TOML"),
+        ("[policy\n", "line 1: not TOML"),
     ],
 )
 def test_wrong_settings_of_a_site_are_told_with_their_line(

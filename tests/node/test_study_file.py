@@ -400,8 +400,8 @@ def test_names_of_in_memory_federations_are_told_otherwise(line: str, table: str
         (SMALL + "\n[columns]\nage = 7\n", "line 16: columns.age: expected a list of different"),
         (SMALL + "\n[columns]\nage = {low=1}\n", "columns.age: expected .*found another table"),
         (SMALL + '\n[columns]\nage = ["a", "a"]\n', "columns.age: expected a list of different"),
-        (SMALL + "\nname = \n", "line 15: expected TOML, found a mistake"),
-        (SMALL + "\n[peers]\n", "expected TOML, found a mistake"),
+        (SMALL + "\nname = \n", "line 15: not TOML"),
+        (SMALL + "\n[peers]\n", "not TOML"),
     ],
 )
 def test_a_wrong_text_is_told_with_its_place(text: str, says: str) -> None:

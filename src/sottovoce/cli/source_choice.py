@@ -274,7 +274,7 @@ def check_brings_text(seats: tuple[str, ...], peers: Sequence[str], choice: obje
         )
     if peer is None and choice is not None:
         raise InputError(
-            f"--data: expected no documents for {', '.join(seats)}, found some",
+            f"--data: {', '.join(seats)} brings no documents",
             hints=("leave --data out: this organisation has no text in the study",),
         )
 

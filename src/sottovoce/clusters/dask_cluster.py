@@ -63,7 +63,7 @@ class DaskTask:
             ) from None
         except MemoryError:
             raise MisuseError(
-                "cluster: expected memory for the sums of a part, found too little",
+                "cluster: a worker has too little memory for the sums of a part",
                 hints=("dask worker --memory-limit", "--cluster local reads them here"),
             ) from None
         except CancelledError:
@@ -116,7 +116,7 @@ def _check_workers(address: str, client: Any) -> int:
     versions = client.run(importlib.metadata.version, "sottovoce", on_error="return")
     if not versions:
         raise InputError(
-            f"{address}: expected workers, found a scheduler without any",
+            f"{address}: the scheduler has no workers",
             hints=(f"dask worker {address}",),
         )
     for worker, version in versions.items():

@@ -48,7 +48,7 @@ class SettingsText:
             place = f"line {mistake['line']}" if mistake else "its end"
             reason = (mistake["reason"] if mistake else str(error).partition(" (at ")[0]).lower()
             raise InputError(
-                f"{name}, {place}: expected TOML, found a mistake: {reason}",
+                f"{name}, {place}: not TOML: {reason}",
                 hints=('a setting is written as: key = "text", or key = 3, or key = ["a", "b"]',),
             ) from None
         return cls(name, text, values, _lines(text))

@@ -64,9 +64,9 @@ def read_vectors(path: Path) -> NDArray[np.float32]:
         numbers = np.frombuffer(data[low:high], _DTYPES[table["dtype"]]).reshape(table["shape"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"encoder {path}: expected one matrix of token vectors, found none that can be read",
+            f"encoder {path}: no matrix of token vectors can be read",
             hints=("a .safetensors file with one matrix of F16, F32 or F64",),
         ) from error
     if not np.isfinite(numbers).all():
-        raise InputError(f"encoder {path}: expected finite numbers, found others in {name!r}")
+        raise InputError(f"encoder {path}: not all numbers are finite in {name!r}")
     return numbers.astype(np.float32)

@@ -146,7 +146,7 @@ class MeanVarianceRadoClassifier(RadoClassifier):
         """Learn from `X` and `y`; `sample_weight` weighs documents, with exact moments only."""
         if sample_weight is not None and self.n_rados is not None:
             raise InputError(
-                "sample_weight: expected none with sampled rados, found some",
+                "sample_weight: sampled rados take no weights",
                 hints=("use exact moments: MeanVarianceRadoClassifier(n_rados=None)",),
             )
         problem = self._problem(X, y, sample_weight)

@@ -169,13 +169,9 @@ class Arrangement:
             f"share it: shared=[{twice!r}]",
         )
         empty = next((holding.peer for holding in self.own if not holding.columns), None)
-        yield SettingFault(
-            empty is not None, "own", f"expected a column of its own at {empty!r}, found none"
-        )
+        yield SettingFault(empty is not None, "own", f"{empty!r} has no column of its own")
         lost = next((name for name in by_name if name not in held), None)
-        yield SettingFault(
-            lost is not None, "columns", f"expected a holder of column {lost!r}, found none"
-        )
+        yield SettingFault(lost is not None, "columns", f"nobody holds column {lost!r}")
         stranger = next((name for name in held if name not in by_name), None)
         yield SettingFault(
             stranger is not None, "shared", f"expected a column of the plan, found {stranger!r}"
@@ -191,7 +187,7 @@ class Arrangement:
         yield SettingFault(
             open_ended is not None,
             "shared",
-            f"expected a public list of values of the shared column {open_ended!r}, found none",
+            f"the shared column {open_ended!r} has no public list of values",
             f"categories={{{open_ended!r}: (…)}}",
         )
 

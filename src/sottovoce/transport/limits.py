@@ -99,7 +99,7 @@ class Buckets:
             raise Refusal(
                 429,
                 "too-many",
-                f"expected at most {self._rate:g} {what} a second, found more",
+                f"more than {self._rate:g} {what} a second",
                 facts={"retry_after": wait},
             )
 

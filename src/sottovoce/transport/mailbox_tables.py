@@ -208,7 +208,7 @@ class MailboxTables:
                 facts={"received": received},
             )
         if not data:
-            raise Refusal(400, "size", f"{letter.place}: expected a part, found no bytes")
+            raise Refusal(400, "size", f"{letter.place}: the part has no bytes")
         if start + len(data) > letter.size:
             raise Refusal(400, "size", f"{letter.place}: more bytes than its {letter.size}")
         self._check_room(to, letter.place.sender, len(data))
@@ -360,7 +360,7 @@ class MailboxTables:
             raise Refusal(
                 429,
                 "too-many-uploads",
-                f"{sender!r}: expected at most {self._limits.uploads} open uploads, found more",
+                f"{sender!r} has more than {self._limits.uploads} open uploads",
             )
 
     def _upload(self, to: Connection, letter: LetterSummary) -> tuple[int, int, bool] | None:

@@ -15,10 +15,10 @@ def fields_of(query: Mapping[str, str], *expected: str) -> dict[str, str]:
     """The fields of a query, which must be these."""
     names = list(query)
     if sorted(names) != sorted(expected):
-        raise _bad(f"expected the fields {', '.join(expected)}, found others")
+        raise _bad(f"the fields must be {', '.join(expected)}")
     fields = {name: query[name] for name in expected}
     if not all(text.isprintable() for text in fields.values()):
-        raise _bad("expected printable text in every field, found something else")
+        raise _bad("every field must be printable text")
     return fields
 
 
@@ -28,7 +28,7 @@ def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
     if not 0 < len(session) <= _MAX_SESSION:
         raise _bad(f"expected a session of 1 to {_MAX_SESSION} bytes, found {len(session)}")
     if not 0 < len(recipient) <= _MAX_NAME:
-        raise _bad("expected the name of a seat in `to`, found none or a longer text")
+        raise _bad("`to` must be the name of a seat")
     return Place(session, sender, recipient, number_of(fields, "number"))
 
 
@@ -60,7 +60,7 @@ def number_of(fields: Mapping[str, str], name: str) -> int:
     """A number without a sign."""
     text = fields[name]
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise _bad(f"expected a number in {name!r}, found something else")
+        raise _bad(f"{name!r} must be a number")
     return int(text)
 
 
@@ -68,7 +68,7 @@ def _hex(fields: Mapping[str, str], name: str) -> bytes:
     try:
         return bytes.fromhex(fields[name])
     except ValueError:
-        raise _bad(f"expected hexadecimal digits in {name!r}, found something else") from None
+        raise _bad(f"{name!r} must be hexadecimal digits") from None
 
 
 def _bad(detail: str) -> Refusal:

@@ -337,7 +337,7 @@ class RequestHandlers:
             raise Refusal(
                 429,
                 "too-many",
-                f"expected at most {self.limits.waiting} waiting requests of one seat, found more",
+                f"more than {self.limits.waiting} waiting requests of one seat",
                 facts={"retry_after": 1},
             )
         self._polls[name] += 1

@@ -200,7 +200,7 @@ def _field(headers: Mapping[str, str], field: str) -> str:
     if not value:
         raise Refusal(401, "unsigned", f"the request is not signed: {field} is missing")
     if not value.isascii():
-        raise Refusal(401, "unsigned", f"expected plain letters alone in {field}")
+        raise Refusal(401, "unsigned", f"{field} must be ASCII")
     return value
 
 
@@ -211,14 +211,14 @@ def _name(headers: Mapping[str, str], field: str) -> str:
     except UnicodeDecodeError:
         name = ""
     if not name or len(name) > _MAX_NAME or quote(name, safe="") != text:
-        raise Refusal(401, "unsigned", f"expected one name in {field}, found something else")
+        raise Refusal(401, "unsigned", f"{field} must be one name")
     return name
 
 
 def _moment(headers: Mapping[str, str]) -> int:
     text = _field(headers, MOMENT)
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise Refusal(401, "unsigned", f"expected milliseconds in {MOMENT}, found something else")
+        raise Refusal(401, "unsigned", f"{MOMENT} must be milliseconds")
     return int(text)
 
 
@@ -229,5 +229,5 @@ def _bytes(headers: Mapping[str, str], field: str, size: int) -> bytes:
     except ValueError:
         data = b""
     if len(data) != size or data.hex() != text:
-        raise Refusal(401, "unsigned", f"expected {size} bytes in {field}, found something else")
+        raise Refusal(401, "unsigned", f"{field} must be {size} bytes")
     return data

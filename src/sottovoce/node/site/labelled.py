@@ -35,7 +35,7 @@ def by_document(
             (document, [(place, answer) for place, answer in mine if answer is not None])
         )
     if next(remaining, None) is not None:
-        raise MismatchError("labels: expected as many as rows, found more")
+        raise MismatchError("labels: there are more than rows")
     return answers
 
 
