@@ -31,6 +31,8 @@ from sottovoce.transport.signing import body_digest
 _PARTNER = "aiohttp echo"
 _SENT_AT_ONCE = 2**30
 """Bytes of contributions that the crowd holds: its peers share the memory of one machine."""
+_JOINING_AT_ONCE = 100
+"""Peers that shake hands at the same time: in a study each has a machine of its own."""
 
 
 @dataclass(frozen=True)
@@ -199,14 +201,16 @@ async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, Non
 
 
 async def _crowd(coordinator: CoordinatorProcess, load: Load) -> None:
-    """Everybody at once; contributions in waves that fit into the memory of this machine."""
+    """Everybody at once, as far as this machine has cores and memory for all of them."""
     common, waves = os.urandom(load.size), asyncio.Semaphore(load.at_once)
+    joining = asyncio.Semaphore(_JOINING_AT_ONCE)
     digests: dict[str, str] = {}
 
     async def contribute(index: int) -> None:
         name = f"peer {index:03}"
         async with line_to(coordinator.port, coordinator.fingerprint, name) as line:
-            after = await _join(line, name)
+            async with joining:
+                after = await _join(line, name)
             async with waves:
                 body = index.to_bytes(4) + common[4:]
                 digests[name] = body_digest(body).hex()
@@ -259,10 +263,12 @@ async def _trips_alone(
 async def _bare_crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     """As many peers and bytes at the bare echo."""
     body, waves = os.urandom(load.size), asyncio.Semaphore(load.at_once)
+    joining = asyncio.Semaphore(_JOINING_AT_ONCE)
 
     async def speak() -> None:
         async with _bare(coordinator) as session:
-            await _echoed(session, coordinator, bytes(SMALL))
+            async with joining:
+                await _echoed(session, coordinator, bytes(SMALL))
             async with waves:
                 await _echoed(session, coordinator, body)
 

@@ -18,6 +18,7 @@ from benchmarks.timing import cpu_seconds
 from sottovoce.errors import InputError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import (
+    Limits,
     Mailbox,
     build_app,
     make_certificate,
@@ -127,7 +128,9 @@ async def attend(folder: Path) -> None:
     await runner.setup()
     received: dict[str, str] = {}
     async with Mailbox(folder / "mailbox.db") as mailbox:
-        app = build_app(OpenDesk(mailbox), fingerprint=made.fingerprint)
+        # All peers come from this machine.
+        limits = Limits(connections_by_address=Limits().connections)
+        app = build_app(OpenDesk(mailbox), fingerprint=made.fingerprint, limits=limits)
         server = await serve(app, host="127.0.0.1", port=0, context=context)
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context, backlog=512)
         await site.start()

@@ -17,6 +17,10 @@ from sottovoce.transport.limits import Buckets, Limits
 
 _BACKLOG = 512
 _AT_ONCE = 32
+# Handshakes at the same time: of a thousand all at once none would end in time. One that takes
+# longer than a second waits for its caller, takes no time of ours, and keeps nobody waiting.
+_HANDSHAKES = 64
+_HANDSHAKE_SECONDS = 1.0
 _SPARE_FILES = 256
 _CLOSING_SECONDS = 2.0
 _log = logging.getLogger("sottovoce.transport")
@@ -40,6 +44,7 @@ class Server:
         self._connections = ConnectionLimits(limits)
         self._arrivals = Buckets(limits.arrivals, limits.arrivals_burst)
         self._welcomes: set[asyncio.Task[None]] = set()
+        self._handshakes = asyncio.Semaphore(_HANDSHAKES)
         self._accepting = asyncio.create_task(self._accept())
 
     @property
@@ -91,6 +96,20 @@ class Server:
             task = asyncio.create_task(self._welcome(caller, host))
             self._welcomes.add(task)
             task.add_done_callback(partial(self._welcomed, caller))
+            await self._have_turn(task)
+
+    async def _have_turn(self, task: "asyncio.Task[None]") -> None:
+        """Count a handshake, and wait while there are too many; the next callers wait, too."""
+        await self._handshakes.acquire()
+        released = asyncio.Event()
+
+        def release(*_: object) -> None:
+            if not released.is_set():
+                released.set()
+                self._handshakes.release()
+
+        task.add_done_callback(release)
+        asyncio.get_running_loop().call_later(_HANDSHAKE_SECONDS, release)
 
     async def _rung(self) -> None:
         """Wait for a connection."""
