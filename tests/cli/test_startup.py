@@ -84,3 +84,10 @@ def test_the_version_stands_in_one_place() -> None:
     assert f'__version__ = "{sottovoce.__version__}"' in text
     project = Path(sottovoce.__file__).parents[2] / "pyproject.toml"
     assert sottovoce.__version__ not in project.read_text(encoding="utf-8")
+
+
+def test_asking_for_labels_loads_no_linear_algebra() -> None:
+    asking = "import sottovoce.node.site.asking, sottovoce.cli.answers.large_questions, sys"
+    words = [sys.executable, "-c", f"{asking}; print('scipy.linalg' in sys.modules)"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,17 +1,23 @@
 """The card says everything that a study sends, and what pooling would give."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.studies import Case
+from sottovoce.errors import BoundError
 from sottovoce.protocols.sealing import OVERHEAD
 from sottovoce.study.card.agreed import JOINT_DICTIONARY
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import peer_sizes
+from sottovoce.study.queries.scoring import row_norm
 from sottovoce.study.relay import padded_size
+from sottovoce.study.stages.centring import END_PARTS, Ends
+from sottovoce.study.stages.contributions import doubtful_penalty, solve_plan
+from sottovoce.study.totals import FULL_ROWS, Totals
 from sottovoce.wire.tags import kebab
 
 
@@ -44,6 +50,22 @@ def test_the_card_changes_with_the_plan_and_the_roster(binary: Case) -> None:
     assert len({card.fingerprint for card in cards}) == 3
     assert "north is a peer and the evaluator" in cards[1].markdown()
     assert "north is a peer and the evaluator" not in cards[0].markdown()
+
+
+def test_the_card_warns_of_a_penalty_that_may_be_refused_after_everybody_contributed(
+    binary: Case,
+) -> None:
+    warning = "may prove too small"
+    assert warning not in StudyCard(binary.study).markdown()
+    doubtful = doubtful_penalty(binary.plan)
+    assert warning in StudyCard(binary.changed(alpha=0.9 * doubtful).study).markdown()
+    assert warning not in StudyCard(binary.changed(alpha=1.1 * doubtful).study).markdown()
+    # The solve of so many rows in one direction is refused below it, and not above.
+    totals = Totals(FULL_ROWS, (FULL_ROWS // 2,) * 2, ("north",))
+    ends = Ends(math.ceil(1.1 * FULL_ROWS * row_norm(binary.plan) ** 2 * END_PARTS))
+    with pytest.raises(BoundError, match="the limit is 4096"):
+        solve_plan(binary.plan, totals, alpha=0.9 * doubtful, ends=ends)
+    assert solve_plan(binary.plan, totals, alpha=1.1 * doubtful, ends=ends).steps
 
 
 def test_the_card_names_what_is_released_and_the_budget(binary: Case) -> None:

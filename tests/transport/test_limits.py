@@ -12,7 +12,7 @@ from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import AbsenceError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, Limits, Mailbox
+from sottovoce.transport import CoordinatorLine, Limits, Mailbox, connections
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.limits import Buckets
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
@@ -435,3 +435,48 @@ def test_a_study_whose_disk_hangs_holds_up_no_other(tmp_path):
             assert await hanging
 
     asyncio.run(story())
+
+
+def test_callers_without_a_handshake_keep_a_seat_waiting_for_a_second_at_most(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(connections, "_HANDSHAKES", 2)
+    monkeypatch.setattr(connections, "_HANDSHAKE_SECONDS", 0.05)
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            silent = [await caller(served, tls=False) for _ in range(9)]
+            async with asyncio.timeout(20.0):
+                line = await served.line("alice")
+                await line.describe()
+            for _, writer in silent:
+                writer.close()
+
+    asyncio.run(story())
+
+
+def test_only_so_many_shake_hands_at_the_same_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "_HANDSHAKES", 2)
+    monkeypatch.setattr(connections, "_HANDSHAKE_SECONDS", 60.0)
+    welcome, at_once, most = connections.Server._welcome, 0, 0
+
+    async def counted(self, *arguments):
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        try:
+            await welcome(self, *arguments)
+        finally:
+            at_once -= 1
+
+    monkeypatch.setattr(connections.Server, "_welcome", counted)
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            callers = await asyncio.gather(*(caller(served) for _ in range(9)))
+            for _, writer in callers:
+                writer.close()
+
+    asyncio.run(story())
+    # The one that waits for its turn was already accepted.
+    assert most == 3

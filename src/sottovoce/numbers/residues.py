@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.blas import dspmv
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
@@ -262,6 +262,8 @@ class PackedSymmetric:
     def matvec(self, vectors: Planes) -> Planes:
         """A·X."""
         result = np.empty((len(self.planes), self.side, vectors.shape[2]), np.uint32)
+        # Loaded when it is first used: it takes a tenth of a second, and labels need none of it.
+        dspmv = scipy.linalg.blas.dspmv
         for index, prime in enumerate(PRIMES[: len(self.planes)]):
             right = np.ascontiguousarray(centred(vectors[index], prime).T, np.float64)
             for column, vector in enumerate(right):

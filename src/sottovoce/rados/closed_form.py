@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
@@ -41,13 +41,13 @@ def solve(second: Floats, products: Floats, *, penalty: Any) -> Floats:
     """θ = (XᵀX + Γ)⁻¹ XᵀY: ridge regression, a column per class."""
     diagonal = as_penalty(penalty, features=second.shape[0])
     try:
-        factor = linalg.cho_factor(second + np.diag(diagonal))
-    except linalg.LinAlgError as error:
+        factor = scipy.linalg.cho_factor(second + np.diag(diagonal))
+    except scipy.linalg.LinAlgError as error:
         raise InputError(
             "closed form: the second moment is singular and the penalty does not mend it",
             hints=("give a penalty above 0",),
         ) from error
-    return np.asarray(linalg.cho_solve(factor, products))
+    return np.asarray(scipy.linalg.cho_solve(factor, products))
 
 
 def solve_rows(rows: Any, targets: Any, *, weights: Any = None, penalty: Any) -> Floats:
@@ -62,7 +62,7 @@ def solve_rows(rows: Any, targets: Any, *, weights: Any = None, penalty: Any) ->
     scaled = rows.multiply(1 / diagonal).tocsr()
     system = np.asarray((scaled @ rows.T).toarray()) * np.outer(roots, roots)
     system[np.diag_indices_from(system)] += 1
-    dual = linalg.cho_solve(linalg.cho_factor(system), roots[:, np.newaxis] * targets)
+    dual = scipy.linalg.cho_solve(scipy.linalg.cho_factor(system), roots[:, np.newaxis] * targets)
     return np.asarray(scaled.T @ (roots[:, np.newaxis] * dual))
 
 
@@ -88,7 +88,7 @@ class Factorisation(Discreet):
         if not (diagonal > 0).all():
             raise InputError("factorisation: expected a penalty above 0 on every feature, found 0")
         root = 1 / np.sqrt(diagonal)
-        spectrum, vectors = linalg.eigh(second * root * root[:, np.newaxis])
+        spectrum, vectors = scipy.linalg.eigh(second * root * root[:, np.newaxis])
         return cls(root[:, np.newaxis] * vectors, spectrum)
 
     def solve(self, products: Floats, *, alpha: float) -> Floats:

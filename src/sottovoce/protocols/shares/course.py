@@ -78,6 +78,11 @@ def expected_steps(condition: float, precision: float) -> int:
     return math.ceil(1.1 * math.sqrt(condition) * math.log(2 / precision) / 2) + 8
 
 
+def largest_condition(precision: float) -> float:
+    """The largest quotient of two ends for which a solve takes no more steps than are allowed."""
+    return float(((MOST_STEPS - 8) * 2 / (1.1 * math.log(2 / precision))) ** 2)
+
+
 def constant_bits(condition: float) -> int:
     """Enough for the momentum, which is about 1 − 4/√κ, not to slow down noticeably."""
     return max(8, math.ceil(math.log2(condition) / 2) + 4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from sottovoce.protocols.shares.course import MOST_STEPS
 from sottovoce.study.card.arrangement_lines import arranged_lines
 from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict_lines
 from sottovoce.study.choices import Addition, Centre, Contribution, DictionaryKind, Engine, Rare
@@ -9,6 +10,7 @@ from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected
+from sottovoce.study.stages.contributions import doubtful_penalty
 from sottovoce.study.study import FEWEST_IN_RINGS, Study
 from sottovoce.study.totals import FULL_ROWS
 from sottovoce.text.blocks import Blocks
@@ -85,6 +87,7 @@ def _learning(study: Study) -> Iterator[str]:
             f"- Up to {FULL_ROWS:,} rows to train with count in full. Where there are more, each "
             "counts a half, a quarter and so on: together they never count more than that."
         )
+        yield from _doubts(study)
     if plan.dictionary is DictionaryKind.JOINT:
         yield f"- The dictionary has the features that {plan.select.words}."
     yield from _blocks(plan.beside)
@@ -104,6 +107,19 @@ def _learning(study: Study) -> Iterator[str]:
     elif plan.contribution is Contribution.RADOS:
         yield (
             f"- Every peer contributes the moments of {plan.rados} sampled rados; nobody sees them."
+        )
+
+
+def _doubts(study: Study) -> Iterator[str]:
+    """Warn of a penalty that may prove too small after everybody contributed."""
+    plan = study.plan
+    least = min(plan.alphas) * (min(plan.epsilon, 1.0) if plan.distrusted else 1.0)
+    if study.engine is not Engine.PAILLIER and least < (doubtful := doubtful_penalty(plan)):
+        yield (
+            f"- A penalty of {least:g} may prove too small: where nearly all rows point in one "
+            "direction, and there are many, the solve would take more than "
+            f"{MOST_STEPS:,} steps and is refused after everybody contributed. "
+            f"From {doubtful:.2g} on this is not to be expected."
         )
 
 

@@ -32,7 +32,7 @@ from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.disclosures import BY_EVALUATOR_SEALED, TWO_DO_NOT_POOL
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.contribution import MomentScales
-from sottovoce.protocols.shares.course import System
+from sottovoce.protocols.shares.course import PRECISION, System, largest_condition
 from sottovoce.protocols.shares.moment_check import MomentBounds
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
@@ -64,7 +64,7 @@ from sottovoce.study.stages.row_limits import RowLimits
 from sottovoce.study.stages.sampling import sampled_moments, solution_weight, upper_end_of_sample
 from sottovoce.study.stages.spectrum import upper_end
 from sottovoce.study.study import Study
-from sottovoce.study.totals import Totals, row_weight
+from sottovoce.study.totals import FULL_ROWS, Totals, row_weight
 from sottovoce.text.documents import Document
 from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.passes import Examples, PartReader, kept_columns, training_examples
@@ -162,6 +162,16 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
         matrix_bits=moments.scales.matrix.fraction_bits,
         vector_bits=moments.scales.vectors.fraction_bits,
     )
+
+
+def doubtful_penalty(plan: StudyPlan) -> float:
+    """The penalty below which a solve of `FULL_ROWS` rows could take more steps than are allowed.
+
+    It does where all of them point in nearly one direction, which nobody knows before the peers
+    have told their upper ends, at most the trace of their rows and rounded up to two digits.
+    """
+    trace = RowLimits.of(plan).trace * FULL_ROWS * row_norm(plan) ** 2
+    return 1.1 * trace / largest_condition(PRECISION)
 
 
 def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
