@@ -172,6 +172,22 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "adds numbers of its own to its shares while a joint evaluation counts (engines `shares` "
+        "and `paillier`), so that single rows weigh more in the totals that it opens, and it reads "
+        "their class, or where their scores lie among the thresholds",
+        "every site asks about its held-out rows in an order that it draws, with empty rows among "
+        "them, so that nobody else knows which document a row is of; and the totals are no longer "
+        "than a joint count",
+        named_tests(
+            "rows_weighed_in_a_roc",
+            "test_which_documents_a_coordinator_weighs_it_does_not_know",
+            "test_in_the_order_of_the_file_it_would_read_every_class",
+        ),
+        "it reads some rows of a site so, without knowing whose: how many of a site's held-out "
+        "documents are of a class, for example, where the joint table tells that of all sites",
+    ),
+    Deviation(
+        COORDINATOR,
         "pools with a peer, and lets it ask for labels beyond its budget",
         "whoever holds a share of the model counts the rows of every query by itself, on disk "
         "before anything of an answer leaves, whatever number the coordinator gives the query, and "

@@ -73,6 +73,7 @@ from sottovoce.study.queries.key_proof import check_proof, show_proof
 from sottovoce.study.queries.model import PeerModel, Trained
 from sottovoce.study.queries.query_seats import dealt_by, query_context, query_trio, seated
 from sottovoce.study.queries.score_shares import (
+    RowOrder,
     above,
     arranged,
     classes_of,
@@ -91,6 +92,7 @@ from sottovoce.study.queries.shared_queries import (
     ask_own_dealt,
     ask_shared,
     request_scores,
+    spread_counts,
 )
 from sottovoce.study.queries.thresholds import Floats, row_thresholds, unit_scores
 from sottovoce.study.stages.holdings import own_reach
@@ -202,27 +204,33 @@ def ask(
     at = row_thresholds(model.operating_point, own, rows=size, width=plan.classes)
     marked = b"" if truth is None else truth.tobytes()
     party = party.drawing(_ASKED, *row_bytes(rows), marked, at.tobytes())
+    # Others look rows up in the order in which they were named.
+    mixes = evaluation and remote is None
+    order = RowOrder.drawn(size, party.entropy) if mixes else RowOrder.given(size)
+    filled, at = filled[order.places], at[order.places]
+    groups = groups_of(truth, size)[order.places] if counts and truth is not None else None
     left = yield from granted(study, request, party.name)
     if study.on_shares and found_by is Verdict.FSS:
-        shown = AskerInput(filled, at, truth if counts else None)
+        shown = AskerInput(filled, at, groups)
         with dealt_by(study, party.name):
             labels, counted = yield from ask_shared(party, plan, request, shown)
-        classes = classes_of(study.plan.labels, labels, plan.classes)[:count]
-        return Answer(classes, left, counted=counted, verdict=found_by)
+        classes = classes_of(study.plan.labels, labels, plan.classes)
+        return Answer(order.restored(classes, count), left, counted=counted, verdict=found_by)
     share = yield from _score_share(party, model, request, filled, remote)
     if found_by is None:
         score_share = yield from receive(study.roster.coordinator, ScoreShare)
-        margins = unit_scores(rows, _scores(plan, share, score_share, study)[:count])
-        return Answer(study.plan.labels.decide(margins - at[:count]), left, margins)
+        back = order.back(count)
+        margins = unit_scores(rows, _scores(plan, share, score_share, study)[back])
+        return Answer(study.plan.labels.decide(margins - at[back]), left, margins)
     mine = _Mine(
         arranged(plan, less(plan, share, filled, at)),
         above(plan, share, filled, study.plan.thresholds) if counts else None,
-        groups_of(truth, size) if counts and truth is not None else None,
+        groups,
     )
     asked = _ask_dealt if found_by is Verdict.FSS else _ask_undealt
     labels, counted = yield from asked(party, model, request, mine)
-    classes = classes_of(study.plan.labels, labels, plan.classes)[:count]
-    return Answer(classes, left, counted=counted, verdict=found_by)
+    classes = classes_of(study.plan.labels, labels, plan.classes)
+    return Answer(order.restored(classes, count), left, counted=counted, verdict=found_by)
 
 
 def _score_share(
@@ -263,7 +271,7 @@ def _ask_dealt(
         holder = yield from _seated(party, party.name, request.number)
         if mine.above is not None:
             shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
-            counted = plan.ring.spread(shared, party.entropy)
+            counted = spread_counts(party, plan, shared)
         labels = yield from ask_verdict(holder, plan.verdict(request.documents), mine.scores)
     return labels, counted
 
@@ -280,7 +288,7 @@ def _ask_undealt(
         ring = counting_ring(study.plan, plan.ring, peers=len(study.roster.peers))
         this = _tally_plan(plan, request)
         shared = yield from ask_tally(side, this, mine.above, mine.groups, counts=ring)
-        counted = ring.spread(shared, party.entropy)
+        counted = spread_counts(party, plan, shared)
     labels = yield from ask_labels(side, plan.verdict(request.documents), mine.scores)
     return labels, counted
 

@@ -70,7 +70,7 @@ from sottovoce.study.queries.budget import (
 )
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.quorum_model import BATCH, MemberShare, QuorumModel, QuorumTrained
-from sottovoce.study.queries.score_shares import classes_of, padded, row_bytes
+from sottovoce.study.queries.score_shares import RowOrder, classes_of, padded, row_bytes
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.queries.thresholds import Floats, row_thresholds, shifts, unit_scores
 from sottovoce.study.release import Opens
@@ -222,10 +222,11 @@ def ask_members(
             party=study.roster.coordinator,
         )
     query = _QuorumQuery.of(party, needed, model.scores, model.members)
-    filled = padded(rows, size)
     at = row_thresholds(model.operating_point, own, rows=size, width=model.scores.classes)
+    drawn = party.drawing(_ASKED, *row_bytes(rows), at.tobytes())
+    order = RowOrder.drawn(size, drawn.entropy) if evaluation else RowOrder.given(size)
+    filled, at = padded(rows, size)[order.places], at[order.places]
     offsets = _offsets(query, model, filled, at)
-    drawn = party.drawing(_ASKED, *row_bytes(rows), offsets.tobytes())
     how = query.fast if study.fast_labels else query.plan
     yield from share_rows(
         how.sharing(query.context),
@@ -236,14 +237,15 @@ def ask_members(
     if isinstance(how, FastLabels):
         winners = yield from ask_fast(how, query.context, ledger=party.ledger)
         classes = classes_of(study.plan.labels, winners, model.scores.classes)
-        return Answer(classes[:count], left, verdict=Verdict.FSS)
+        return Answer(order.restored(classes, count), left, verdict=Verdict.FSS)
     labels, margin = study.plan.labels, study.plan.release.opens is Opens.SCORES
     opened = yield from (take_score_shares if margin else take_labels)(query.plan)
     if margin:
-        whole = np.ldexp(opened[:count].astype(np.float64), -model.scores.score.fraction_bits)
-        margins = unit_scores(rows, whole)
-        return Answer(labels.decide(margins - at[:count]), left, margins)
-    return Answer(classes_of(labels, opened.reshape(-1), model.scores.classes)[:count], left)
+        back, bits = order.back(count), model.scores.score.fraction_bits
+        margins = unit_scores(rows, np.ldexp(opened[back].astype(np.float64), -bits))
+        return Answer(labels.decide(margins - at[back]), left, margins)
+    classes = classes_of(labels, opened.reshape(-1), model.scores.classes)
+    return Answer(order.restored(classes, count), left)
 
 
 def _offsets(

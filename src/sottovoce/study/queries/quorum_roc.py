@@ -43,7 +43,7 @@ from sottovoce.protocols.quorum.tally import (
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.quorum_model import BATCH, MemberShare
-from sottovoce.study.queries.score_shares import padded, row_bytes
+from sottovoce.study.queries.score_shares import RowOrder, padded, row_bytes
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.study import Study
 from sottovoce.text.features import NORM_PARTS
@@ -157,10 +157,11 @@ def bring_rows(
             party=party.study.roster.coordinator,
         )
     drawn = party.drawing(_COUNTED, *row_bytes(held.rows), held.truth.tobytes())
+    order = RowOrder.drawn(size, drawn.entropy).places
     yield from share_rows(
         tally.plan.sharing(party.name, tally.context),
-        padded(held.rows, size).toarray().astype(np.int64),
-        marks_of(held.truth, size),
+        padded(held.rows, size)[order].toarray().astype(np.int64),
+        marks_of(held.truth, size)[order],
         entropy=drawn.entropy,
     )
     # Counting takes longer than one wait: who waits hears that it goes on.

@@ -1,5 +1,9 @@
 """A query's scores in two shares: the asker's masks, and the noise that the coordinator opens."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -14,6 +18,37 @@ from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.study.queries.thresholds import Floats, row_thresholds, shifts
 from sottovoce.text.labels import Classes, Labels
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, repr=False)
+class RowOrder:
+    """The order in which the padded rows of a query are asked about.
+
+    In an evaluation it is drawn. A coordinator that deviates can weigh single rows in the sums
+    that it opens: which documents they are of must be known to the asker alone.
+    """
+
+    places: NDArray[np.intp]
+
+    @classmethod
+    def given(cls, size: int) -> Self:
+        """Rows stay where they are."""
+        return cls(np.arange(size))
+
+    @classmethod
+    def drawn(cls, size: int, entropy: Entropy) -> Self:
+        """Every order is as likely."""
+        return cls(np.array(entropy.shuffled(range(size))))
+
+    def back(self, count: int) -> NDArray[np.intp]:
+        """Where the answers to the first `count` rows stand."""
+        return np.argsort(self.places)[:count]
+
+    def restored(self, answers: Sequence[T], count: int) -> list[T]:
+        """The answers to the first `count` rows, in their own order."""
+        return [answers[place] for place in self.back(count).tolist()]
 
 
 def row_bytes(rows: sparse.csr_array) -> tuple[bytes, bytes, bytes]:

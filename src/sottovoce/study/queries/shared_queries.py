@@ -55,8 +55,8 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.model import HeldShare, Trained
 from sottovoce.study.queries.query_seats import own_trio, query_context, query_trio, seated
-from sottovoce.study.queries.score_shares import arranged, groups_of
-from sottovoce.study.queries.scoring import NORM_STEP, ScorePlan
+from sottovoce.study.queries.score_shares import arranged
+from sottovoce.study.queries.scoring import NORM_STEP, ScorePlan, counting_ring
 from sottovoce.study.queries.thresholds import Floats, shifts
 from sottovoce.study.study import Study
 from sottovoce.text.features import NORM_PARTS
@@ -125,14 +125,24 @@ class CountShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class AskerInput:
-    """The asker's input: rows, their thresholds, and for an evaluation true classes."""
+    """The asker's input: rows, their thresholds, and for an evaluation the groups of rows."""
 
     rows: sparse.csr_array = field(repr=False)
     thresholds: Floats = field(repr=False)
-    truth: NDArray[np.bool_] | None = field(default=None, repr=False)
+    groups: Words | None = field(default=None, repr=False)
 
 
 # At the asker.
+
+
+def spread_counts(party: PartyContext, scores: ScorePlan, shared: Words) -> Words:
+    """The asker's share of counts for their sum over peers, no longer than a joint count is.
+
+    In longer words a coordinator that weighs rows would read many of them at once.
+    """
+    study = party.study
+    ring = counting_ring(study.plan, scores.ring, peers=len(study.roster.peers))
+    return ring.spread(ring.reduce(shared), party.entropy)
 
 
 def ask_shared(
@@ -152,7 +162,8 @@ def ask_shared(
     if request.thresholds:
         told_counts = yield from receive(trio.second, CountShare)
         shape = _tally_plan(scores, request).counts
-        counted = words_of(told_counts.words, shape, sender=trio.second, what="CountShare")
+        shared = words_of(told_counts.words, shape, sender=trio.second, what="CountShare")
+        counted = spread_counts(party, scores, shared)
     labels = yield from joined_labels((trio.second, trio.first), scores.verdict(request.documents))
     return labels, counted
 
@@ -175,11 +186,10 @@ def _asker_shares(
     scores: ScorePlan, request: QueryRequest, shown: AskerInput, entropy: Entropy
 ) -> tuple[AskerShares, AskerShares]:
     """The evaluator's and the coordinator's shares of what the asker adds."""
-    count = request.documents
     taken = to_ring(shifts(shown.rows, shown.thresholds, bits=scores.score.fraction_bits))
     groups = np.zeros((0, scores.classes, GROUPS), np.uint64)
-    if request.thresholds and shown.truth is not None:
-        groups = groups_of(shown.truth, count)
+    if request.thresholds and shown.groups is not None:
+        groups = shown.groups
     masks = entropy.words(*taken.shape), entropy.words(*groups.shape)
     seconds = (wire.Words.of(mask) for mask in masks)
     firsts = (
