@@ -188,15 +188,7 @@ def ask(
     """
     study, plan = party.study, model.scores
     count, found_by = int(rows.shape[0]), study.verdict_for(party.name, verdict)
-    if not count:
-        raise InputError(f"{party.name}: there is no document to classify")
-    size = -(-count // plan.batch) * plan.batch
-    if evaluation and size > study.plan.budget:
-        raise InputError(
-            f"{party.name}: expected an evaluation of at most {study.plan.budget} documents, "
-            f"found {size}",
-            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
-        )
+    size = padded_count(party, count, batch=plan.batch, evaluation=evaluation)
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
     request = QueryRequest(number, size, evaluation, thresholds)
@@ -231,6 +223,19 @@ def ask(
     labels, counted = yield from asked(party, model, request, mine)
     classes = classes_of(study.plan.labels, labels, plan.classes)
     return Answer(order.restored(classes, count), left, counted=counted, verdict=found_by)
+
+
+def padded_count(party: PartyContext, count: int, *, batch: int, evaluation: bool) -> int:
+    """The number of rows of a query with those that fill its batches up, if it can be asked."""
+    if not count:
+        raise InputError(f"{party.name}: there is no document to classify")
+    size, budget = -(-count // batch) * batch, party.study.plan.budget
+    if evaluation and size > budget:
+        raise InputError(
+            f"{party.name}: expected an evaluation of at most {budget} documents, found {size}",
+            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
+        )
+    return size
 
 
 def _score_share(

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sottovoce.errors import InputError, SottovoceError, ViolationError
+from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_COUNTING_COORDINATOR, QUERY_TIMES_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
@@ -68,7 +68,7 @@ from sottovoce.study.queries.budget import (
     QueryRequest,
     granted,
 )
-from sottovoce.study.queries.classification import Answer
+from sottovoce.study.queries.classification import Answer, padded_count
 from sottovoce.study.queries.quorum_model import BATCH, MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.score_shares import RowOrder, classes_of, padded, row_bytes
 from sottovoce.study.queries.scoring import ScorePlan
@@ -204,15 +204,7 @@ def ask_members(
     `own` (rows × scores) are thresholds of the asker's own, beside the operating point.
     """
     study, count = party.study, int(rows.shape[0])
-    if not count:
-        raise InputError(f"{party.name}: there is no document to classify")
-    size = -(-count // BATCH) * BATCH
-    if evaluation and size > study.plan.budget:
-        raise InputError(
-            f"{party.name}: expected an evaluation of at most {study.plan.budget} documents, "
-            f"found {size}",
-            hints=("hold out fewer documents (held_out), or agree on a larger query_budget",),
-        )
+    size = padded_count(party, count, batch=BATCH, evaluation=evaluation)
     request = QueryRequest(number, size, evaluation)
     left = yield from granted(study, request, party.name)
     needed = yield from receive(study.roster.coordinator, MembersNeeded)
