@@ -1,5 +1,6 @@
 """Hypothesis profiles, short by default and long in `make soak`; what is run first; one seed."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,15 +14,25 @@ TESTS = Path(__file__).parent
 FIRST = ("test_readme_terminals.py", "test_demo.py", "e2e", "simulation")
 
 settings.register_profile(
-    "default", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "default", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=1000)
 settings.load_profile("default")
+
+# Thousands of tests are collected into objects that stay: looking for garbage among them, then and
+# ever after, would take more than a quarter of the collection's time.
+gc.disable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests come first, all others in their order."""
     items.sort(key=_turn)
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, among what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def _turn(item: pytest.Item) -> int:

@@ -80,7 +80,7 @@ class Played:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder = tmp_path_factory.mktemp("demo")
     said: list[str] = []
-    result = hospitals.run(documents=600, features=192, announce=said.append, folder=folder)
+    result = hospitals.run(documents=400, features=96, announce=said.append, folder=folder)
     return Played(folder, result, tuple(said))
 
 
@@ -146,7 +146,7 @@ def test_the_figures_for_scripts_are_as_promised(played: Played) -> None:
     assert set(figures) >= {"accuracy", "seconds", "peers", "features", "engine"}
     assert set(figures["accuracy"]) == {"local", "joint", "pooled"}
     assert set(figures["accuracy"]["local"]) == set(SITES)
-    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 192, "quorum")
+    assert (figures["peers"], figures["features"], figures["engine"]) == (3, 96, "quorum")
     stages = {"agreement", "dictionary", "contributions", "training"}
     assert stages <= set(figures["seconds"])
 

@@ -46,12 +46,12 @@ def count(world: ServingWorld) -> Counter[str]:
 
 
 def test_queries_and_evaluations_under_random_faults(folder: Path) -> None:
-    seen = sum((count(world) for world in asked(range(16), folder)), Counter[str]())
+    seen = sum((count(world) for world in asked(range(6), folder)), Counter[str]())
     # The schedules are worth something only if all of this happens.
-    assert seen["queries"] > 80
-    assert seen["evaluations"] > 10
-    assert seen["errors"] > 5
-    assert seen["boots"] > 10
+    assert seen["queries"] > 25
+    assert seen["evaluations"] > 3
+    assert seen["errors"] > 1
+    assert seen["boots"] > 3
     assert {"crashes", "cuts", "repeats", "haste"} <= set(seen)
 
 

@@ -41,7 +41,7 @@ def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
 
 def test_light_studies_under_random_faults(folder: Path) -> None:
     ends, faults, boots = Counter[str](), Counter[str](), 0
-    for world in told("toy", range(60), folder):
+    for world in told("toy", range(20), folder):
         coordinator = world.sites["coordinator"]
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
@@ -51,22 +51,22 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
         boots += sum(site.boots - 1 for site in world.sites.values())
         faults += world.counts
     # The schedules are worth something only if all of this happens often.
-    assert boots > 40
+    assert boots > 12
     assert set(faults) == {"crashes", "deaths", "cuts", "repeats", "haste", "withdrawals"}
-    assert ends["model"] > 28
-    assert ends["AbsenceError"] > 8
+    assert ends["model"] > 8
+    assert ends["AbsenceError"] > 2
     assert ends["tried again"] >= 1
-    assert ends["without somebody"] > 2
+    assert ends["without somebody"] >= 1
 
 
 def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("shares", range(6), folder)]
-    assert sum(ends) > 2
+    ends = [world.sites["coordinator"].finished for world in told("shares", range(3), folder)]
+    assert any(ends)
 
 
 def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("paillier", range(4), folder)]
-    assert sum(ends) >= 2
+    ends = [world.sites["coordinator"].finished for world in told("paillier", range(2), folder)]
+    assert any(ends)
 
 
 @pytest.mark.soak
@@ -130,13 +130,14 @@ class ForgetsWithdrawal(CrashingJournal):
         self.commit(letters=last, **what)
 
 
+# The seed that shows it today is tried first, all others after it.
 BROKEN = {
-    SendsFirst: ("invariant 1", Faults(crashes=6, haste=2)),
-    AcknowledgesFirst: ("invariant", Faults(crashes=6)),
-    LettersLater: ("invariant", Faults(crashes=6)),
-    KeepsNoSeed: ("run again, step|invariant 4", Faults(crashes=6)),
+    SendsFirst: ("invariant 1", Faults(crashes=6, haste=2), 19),
+    AcknowledgesFirst: ("invariant", Faults(crashes=6), 0),
+    LettersLater: ("invariant", Faults(crashes=6), 12),
+    KeepsNoSeed: ("run again, step|invariant 4", Faults(crashes=6), 0),
     # Where the last word took the number of a letter that waited, both under it: invariant 1.
-    ForgetsWithdrawal: ("invariant 6", Faults(withdrawals=1)),
+    ForgetsWithdrawal: ("invariant 6", Faults(withdrawals=1), 25),
 }
 
 
@@ -152,8 +153,8 @@ def broken_in(story: Story, folder: Path, faults: Faults, mailbox: Mailbox, seed
 
 @pytest.mark.parametrize("journal", BROKEN, ids=lambda kind: kind.__name__)
 def test_broken_durability_is_caught(folder: Path, journal: type[CrashingJournal]) -> None:
-    says, faults = BROKEN[journal]
-    for seed in range(60):
+    says, faults, likely = BROKEN[journal]
+    for seed in (likely, *(seed for seed in range(60) if seed != likely)):
         mailbox = Mailbox()
         kind = type(journal.__name__, (journal,), {"mailbox": mailbox})
         result = broken_in(toy().changed(journal=kind), folder, faults, mailbox, seed)

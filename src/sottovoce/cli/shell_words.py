@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ import typer
 
 _COMMAND = re.compile(r"\bsottovoce((?: [a-z][a-z0-9]*)+)(?! --home| --help)\b")
 _given: ContextVar[Path | None] = ContextVar("the folder that --home gave", default=None)
-_programs: list[Callable[[], typer.Typer]] = []
+_roots: list[Callable[[], Any]] = []
 
 
 def propose_commands_of(program: Callable[[], typer.Typer]) -> None:
-    """Set the program whose commands appear in our messages; it is made when needed."""
-    _programs[:] = [program]
+    """Set the program whose commands appear in our messages; it is made once, when needed."""
+    _roots[:] = [cache(lambda: typer.main.get_command(program()))]
 
 
 def note_home(home: Path | None) -> None:
@@ -59,4 +60,4 @@ def _takes_home(names: tuple[str, ...]) -> bool:
 
 def root_command() -> Any:
     """The program with all its commands, even if only one was loaded to run."""
-    return typer.main.get_command(_programs[0]())
+    return _roots[0]()

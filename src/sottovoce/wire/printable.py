@@ -84,6 +84,8 @@ def escaped_lines(text: str) -> str:
 
 def escaped_json(text: str) -> str:
     """A JSON text, which has such characters in strings only, with JSON's own escapes."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
     return "".join(
         character if character == "\n" or is_printable(character) else _json_code(character)
         for character in text
