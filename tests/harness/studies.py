@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harness.entropy import SeededEntropy
 from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
-from sottovoce.datasets import clinical_notes
+from sottovoce.datasets import Note, clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity
 from sottovoce.rados import joined, solve
@@ -35,9 +35,14 @@ def notes(
 ) -> dict[str, list[Document]]:
     """Synthetic notes by site."""
     found: dict[str, list[Document]] = {}
-    for note in clinical_notes(documents, sites=sites, random_state=4).notes:
+    for note in _written(documents, sites):
         found.setdefault(note.site, []).append(Document(note.text, getattr(note, label)))
     return found
+
+
+@cache
+def _written(documents: int, sites: int) -> tuple[Note, ...]:
+    return tuple(clinical_notes(documents, sites=sites, random_state=4).notes)
 
 
 def told_apart(count: int, seed: int) -> list[Document]:

@@ -9,6 +9,7 @@ from sottovoce.text.blocks import Blocks
 from sottovoce.text.encoding import provide
 
 SMALL = provide(SmallEncoder())
+FEW = provide(SmallEncoder(4))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_sealed_labels_are_those_of_the_plaintext_learner(binary: Case, beside: 
 
 
 def test_blocks_work_on_ciphertexts_too(encrypted: Case) -> None:
-    case = encrypted.changed(features=6, beside=Blocks(tail=4, encoder=SMALL, kernel=2))
+    case = encrypted.changed(features=3, beside=Blocks(tail=2, encoder=FEW, kernel=2))
     held_out = case.held_out()[:8]
     labels = case.outcome.classify("north", held_out).classes
     assert labels == case.plain(held_out)

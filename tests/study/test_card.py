@@ -25,7 +25,7 @@ from sottovoce.wire.tags import kebab
     ("engine", "settings"),
     [
         ("binary", {}),
-        ("binary", {"verdict": "dgk", "features": 12, "held_out": 0.06}),
+        ("binary", {"verdict": "dgk", "features": 12, "held_out": 0.06, "thresholds": (0.0,)}),
         ("binary", {"alpha": (1.0, 2.0)}),
         ("encrypted", {"features": 8, "release": "peers"}),
     ],

@@ -1,6 +1,7 @@
 """Who is not there in a query: the dealer, and labels are found without it; or the asker itself."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,17 @@ from sottovoce.protocols.shares.row_scores import AskedRows
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Verdict
 from sottovoce.study.plan import KNOWN_QUERIES_PER_FEATURE, StudyPlan
-from sottovoce.study.queries.classification import MaskedScores, VerdictWarning
+from sottovoce.study.queries.classification import Answer, MaskedScores, VerdictWarning
 
 
 @pytest.fixture(scope="module")
 def small(binary: Case) -> Case:
     return binary.changed(features=12, thresholds=())
+
+
+@pytest.fixture(scope="module")
+def small_on_ciphertexts(small: Case) -> Case:
+    return small.changed(labels_on="paillier")
 
 
 def test_without_the_dealer_the_same_labels_are_found_counted_once_and_said(small: Case) -> None:
@@ -37,20 +43,33 @@ def test_without_the_dealer_the_same_labels_are_found_counted_once_and_said(smal
         outcome.leave("dealers")
 
 
-@pytest.mark.parametrize("step", range(6))
-def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(small: Case, step: int) -> None:
-    """Whatever was opened before, everything that comes after is drawn anew."""
-    small = small.changed(labels_on="paillier")
-    outcome, few = small.run(), small.documents["north"][:5]
-    left, batch = outcome.queries.left("north"), outcome.trained.scores.batch
+def asked_while_the_dealer_leaves(
+    case: Case, step: int, party: str, kind: Any
+) -> tuple[Answer, list[Any]]:
+    """What north is answered, charged once, and what a party then sees of a kind."""
+    outcome = case.outcome
+    left, before = outcome.queries.left("north"), len(list(outcome.views[party].of(kind)))
     outcome.meddler = Crashing({"dealer": step})
-    with pytest.warns(VerdictWarning):
-        answer = outcome.classify("north", few)
-    assert answer.classes == small.plain(few)
-    assert outcome.queries.left("north") == left - batch
-    scores = [message.scores for message in outcome.views["coordinator"].of(MaskedScores)]
+    try:
+        with pytest.warns(VerdictWarning):
+            answer = outcome.classify("north", case.documents["north"][:5])
+    finally:
+        outcome.meddler = None
+    assert outcome.queries.left("north") == left - outcome.trained.scores.batch
+    return answer, list(outcome.views[party].of(kind))[before:]
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
+    small_on_ciphertexts: Case, step: int
+) -> None:
+    """Whatever was opened before, everything that comes after is drawn anew."""
+    case = small_on_ciphertexts
+    answer, seen = asked_while_the_dealer_leaves(case, step, "coordinator", MaskedScores)
+    assert answer.classes == case.plain(case.documents["north"][:5])
+    scores = [message.scores for message in seen]
     assert len(scores) == 2
-    first, second = (decrypt_residues(small.key, score) for score in scores)
+    first, second = (decrypt_residues(case.key, score) for score in scores)
     assert not set(first) & set(second)
     assert scores[0].layout == scores[1].layout  # it learns no more about how many were asked
 
@@ -60,14 +79,9 @@ def test_on_shares_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
     small: Case, step: int
 ) -> None:
     """The rows of both queries are under masks that have nothing in common."""
-    outcome, few = small.run(), small.documents["north"][:5]
-    left, batch = outcome.queries.left("north"), outcome.trained.scores.batch
-    outcome.meddler = Crashing({"dealer": step})
-    with pytest.warns(VerdictWarning):
-        answer = outcome.classify("north", few)
-    assert answer.classes == small.plain(few)
-    assert outcome.queries.left("north") == left - batch
-    seen = [message.words.array().ravel() for message in outcome.views["evaluator"].of(AskedRows)]
+    answer, rows = asked_while_the_dealer_leaves(small, step, "evaluator", AskedRows)
+    assert answer.classes == small.plain(small.documents["north"][:5])
+    seen = [message.words.array().ravel() for message in rows]
     assert len(seen) == 1 + (step > 3)
     together = np.concatenate(seen).tolist()
     assert len(set(together)) > 0.99 * len(together)

@@ -68,7 +68,7 @@ DIAGNOSES = tuple(sorted({note.label for note in notes(300, label="diagnosis")["
         {"labels": Labels(DIAGNOSES)},
         {"labels": Labels(DIAGNOSES, exclusive=False)},
         {"reading": Reading(Level.SENTENCE)},
-        {"verdict": "dgk"},
+        {"verdict": "dgk", "thresholds": (0.0,), "held_out": 0.2},
         {"alpha": (0.5, 8.0)},
     ],
     ids=["two classes", "operating point", "several", "overlap", "sentences", "dgk", "penalties"],
@@ -76,7 +76,7 @@ DIAGNOSES = tuple(sorted({note.label for note in notes(300, label="diagnosis")["
 def test_labels_and_counts_are_those_of_the_plaintext(
     toy_key: SecretKey, settings: dict[str, Any]
 ) -> None:
-    case = case_of(toy_key, held_out=0.3, **settings)
+    case = case_of(toy_key, **{"held_out": 0.3, **settings})
     assert case.study.labels_on is LabelsOn.SHARES
     documents = case.documents["north"][:60]
     labels = case.outcome.classify("north", documents).classes

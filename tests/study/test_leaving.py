@@ -116,8 +116,8 @@ def check_stopped(began: StudyRun, *, by: str) -> None:
 @pytest.mark.parametrize(
     ("engine", "steps"),
     [
-        ("shares", range(1, 31, 7)),
-        ("paillier", range(9, 31, 10)),
+        ("shares", range(1, 31, 14)),
+        ("paillier", range(9, 31, 20)),
         pytest.param("shares", range(1, 31), marks=pytest.mark.soak),
         pytest.param("paillier", range(9, 31), marks=pytest.mark.soak),
     ],
@@ -147,7 +147,9 @@ def test_who_leaves_before_everybody_agreed_stops_the_study_for_everybody(five: 
     check_stopped(began, by="harbour")
 
 
-@pytest.mark.parametrize("step", range(5))
+@pytest.mark.parametrize(
+    "step", [0, 3, 4, *(pytest.param(step, marks=pytest.mark.soak) for step in (1, 2))]
+)
 def test_without_the_peer_that_draws_the_key_another_one_draws_it(five: Case, step: int) -> None:
     began, outcome = run(five, "north", stage="dictionary", step=step)
     stages = [(attempt.stage, attempt.number, len(attempt.peers)) for attempt in began.attempts]
@@ -157,8 +159,15 @@ def test_without_the_peer_that_draws_the_key_another_one_draws_it(five: Case, st
     check_same_model(five, outcome)
 
 
-@pytest.mark.parametrize("engine", ["shares", "paillier"])
-@pytest.mark.parametrize(("stage", "step"), [("dictionary", 1), ("dictionary", 3), ("training", 1)])
+@pytest.mark.parametrize(
+    ("engine", "stage", "step"),
+    [
+        ("shares", "dictionary", 1),
+        ("shares", "dictionary", 3),
+        ("shares", "training", 1),
+        ("paillier", "training", 1),
+    ],
+)
 def test_half_of_all_may_leave_while_the_minimum_stays(
     six: Case, engine: str, stage: str, step: int
 ) -> None:
@@ -275,7 +284,9 @@ def test_a_seed_of_another_length_names_its_peer(five: Case) -> None:
         five.run(meddler=short)
 
 
-@pytest.mark.parametrize("step", [14, 17, 20, 24])
+@pytest.mark.parametrize(
+    "step", [14, 24, *(pytest.param(step, marks=pytest.mark.soak) for step in (17, 20))]
+)
 def test_a_penalty_is_chosen_by_who_stays_while_it_is_chosen(five: Case, step: int) -> None:
     case = five.changed(alpha=(1.0, 16.0), release="sealed")
     began, outcome = run(case, "harbour", stage="training", step=step)

@@ -114,7 +114,13 @@ def test_labels_are_those_of_the_shared_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sites", "settings"), [(3, {}), (5, {}), (3, {"thresholds": (-0.31, 0.0, 0.1, 0.77)})]
+    ("sites", "settings"),
+    [
+        (3, {}),
+        (3, {"thresholds": (-0.31, 0.0, 0.1, 0.77)}),
+        # As the count among five of protocols/quorum/test_tally.py, with a study around it.
+        pytest.param(5, {}, marks=pytest.mark.soak),
+    ],
 )
 def test_evaluation_adds_up_every_peers_table_and_counts_at_every_threshold(
     sites: int, settings: dict[str, Any]
@@ -234,7 +240,7 @@ class Gone(Meddler):
         return party == self.party and step == self.step
 
 
-@pytest.mark.parametrize("sites", [4, 6])
+@pytest.mark.parametrize("sites", [4, pytest.param(6, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("verdict", ["auto", "fss"])
 def test_a_query_begins_anew_without_a_member_that_leaves_in_it(sites: int, verdict: str) -> None:
     outcome = plain(sites, verdict=verdict)

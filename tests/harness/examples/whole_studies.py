@@ -126,14 +126,14 @@ def toy_plan(labels: Labels = BINARY, **settings: Any) -> InsecureToyPlan:
 
 def studies() -> Iterator[WholeStudy]:
     """Both engines, two classes and more, a list of penalties, labels with and without a dealer."""
-    urgency, wards = notes(400), notes(600, label="diagnosis")
+    urgency, wards = notes(240), notes(400, label="diagnosis")
     kept = {
         n: [document for document in d if document.label in FOUR.names] for n, d in wards.items()
     }
     yield WholeStudy.of(toy_plan(alpha=(1.0, 8.0), release="peers"), urgency)
     yield WholeStudy.of(toy_plan(FOUR), kept, dealer_at="north")
     yield WholeStudy.of(toy_plan(verdict="dgk", features=16), urgency)
-    paillier = {"engine": "paillier", "features": 6}
+    paillier = {"engine": "paillier", "features": 4}
     yield WholeStudy.of(toy_plan(alpha=(2.0, 8.0), **paillier), urgency, with_dealer=False)
     yield WholeStudy.of(toy_plan(FOUR, **paillier), kept, with_dealer=False)
 

@@ -53,7 +53,7 @@ def row(label: str) -> list[str]:
     return [cell.strip() for cell in match.groups()]
 
 
-@pytest.mark.parametrize(("P", "R"), [(3, 1), (3, 2), (6, 2), (33, 1), (40, 1)])
+@pytest.mark.parametrize(("P", "R"), [(3, 1), (3, 2), (6, 2), (33, 1)])
 def test_pairwise(P: int, R: int, counted: Counted) -> None:
     size = 50
     parts = tuple(SummedVector(receiver, "x", WordSpace((size,))) for receiver in BOTH[:R])

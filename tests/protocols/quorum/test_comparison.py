@@ -37,7 +37,7 @@ def compared(
 
 
 @pytest.mark.parametrize(("members", "threshold"), SIZES)
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(data=st.data(), bits=st.integers(1, 40), seed=st.integers(0, 99))
 def test_signs_are_those_of_the_integers(
     members: int, threshold: int, data: st.DataObject, bits: int, seed: int

@@ -105,8 +105,9 @@ def count(members: int, threshold: int, *, classes: int = 2, rows: int = 5, **mo
     return Count(quorum_of(members, threshold), each, truth, model, **more)
 
 
-@pytest.mark.parametrize(("members", "threshold"), [(3, 1), (4, 1), (5, 2)])
-@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize(
+    ("members", "threshold", "classes"), [(3, 1, 1), (3, 1, 3), (4, 1, 1), (5, 2, 3)]
+)
 def test_counts_are_those_of_a_trusted_friend(members: int, threshold: int, classes: int) -> None:
     mine = count(members, threshold, classes=classes)
     assert np.array_equal(mine.run().results[OPENER], mine.ideal)

@@ -53,7 +53,7 @@ def run(A, b, plan, program=solve_checked):
     )
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.integers(1, 5), st.integers(0, 99))
 def test_a_good_solution_passes(size, seed) -> None:
     A, b, theta = problem(np.geomspace(1.0, 12.0, size) if size > 1 else np.ones(1), seed)

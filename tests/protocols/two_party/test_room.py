@@ -23,7 +23,7 @@ from sottovoce.protocols.two_party.solve import SolvePlan
 KEY = toy_key(bits=1024)
 BITS = KEY.public.plaintext_bits
 KAPPAS = st.sampled_from([40, 64])
-FEW = settings(max_examples=6)
+FEW = settings(max_examples=3)
 MANY = settings(max_examples=300)
 
 

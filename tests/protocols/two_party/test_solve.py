@@ -62,7 +62,7 @@ def run(A, b, plan, *, seed=2):
     return theta, plain_solution(plain_A, plain_b, plan).floats(), outcome
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(1, 6), st.integers(0, 1000))
 def test_sealed_equals_plain_equals_numpy(size, seed) -> None:
     A, b, theta = problem(size, seed)

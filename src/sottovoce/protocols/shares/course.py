@@ -7,6 +7,7 @@ any system with that spectrum can become. `plan.py` turns that into words and bi
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Self, TypeAlias
 
@@ -207,6 +208,8 @@ class ExactIteration:
         return shift, math.ceil(math.ldexp(bound, -shift) + math.sqrt(count))
 
 
+# A function of these numbers alone, which every seat of a study in this process asks for.
+@lru_cache(maxsize=64)
 def _follow(low: float, high: float, precision: float, *, bits: int, most: int) -> _Followed | None:
     """Constants until the residual polynomial is below `precision`; sizes of r and d by step.
 
