@@ -20,7 +20,7 @@ ROOMY = $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $$4}')" 
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test versions coverage lint bench soak browser postgres docs clean
+.PHONY: help setup demo test pytest versions coverage lint bench soak browser postgres docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
@@ -57,7 +57,11 @@ lint: setup  ## ruff, mypy --strict, the layer map
 # that wait for each other there take several times as long.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export TMPDIR := $(ROOMY)
-test: lint  ## lint, then every test but the long ones
+# mypy reads everything anew in a fresh clone, on one core: the tests use the other meanwhile.
+test: setup  ## lint and every test but the long ones
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: setup
 	$(PYTEST) || $(AGAIN)
 
 # The wheel in an empty environment of each, then a part of the tests that takes a minute.
