@@ -241,14 +241,16 @@ def own_repr(kind: type) -> type | None:
     return None
 
 
-@pytest.mark.parametrize("kind", list(filter(is_generated, DATACLASSES)), ids=name_of)
-def test_no_repr_shows_what_could_be_secret(kind: type) -> None:
+def test_no_repr_shows_what_could_be_secret() -> None:
+    kinds = list(filter(is_generated, DATACLASSES))
+    assert len(kinds) > 400
     surprising = [
-        name
+        f"{name_of(kind)}.{name}"
+        for kind in kinds
         for name in shown(kind)
         if not any(f"{name_of(base)}.{name}" in HARMLESS for base in kind.__mro__)
     ]
-    assert not surprising, f"{name_of(kind)}: write field(repr=False), or say why it is harmless"
+    assert not surprising, "write field(repr=False), or say why it is harmless"
 
 
 @pytest.mark.parametrize(

@@ -39,21 +39,11 @@ class ModularRing:
 
     @classmethod
     def modulo(cls, modulus: int) -> "ModularRing":
-        """Multiplication of elements of 0 … modulus − 1.
-
-        The top quarter of a product is folded down by a multiplication before
-        the division, which is the slower of the two: 7 % at 6144 bits.
-        """
+        """Multiplication of elements of 0 … modulus − 1."""
         modulus = gmpy2.mpz(modulus)
-        shift = modulus.bit_length() * 3 // 2
-        top, mask = (gmpy2.mpz(1) << shift) % modulus, (gmpy2.mpz(1) << shift) - 1
-
-        def times(left: int, right: int) -> int:
-            product = left * right
-            reduced: int = ((product >> shift) * top + (product & mask)) % modulus
-            return reduced
-
-        square = modulus.bit_length() > 2 * FEWEST_BITS - 2 and gmpy2.is_square(modulus)
+        is_long = modulus.bit_length() > 2 * FEWEST_BITS - 2
+        times = _folded(modulus) if is_long else lambda left, right: left * right % modulus
+        square = is_long and gmpy2.is_square(modulus)
         return cls(modulus, times, gmpy2.isqrt(modulus) if square else None)
 
     def chain(self) -> Chain:
@@ -64,6 +54,23 @@ class ModularRing:
         """The inverse; a value without one raises ZeroDivisionError."""
         inverse: int = gmpy2.invert(value, self.modulus)
         return inverse
+
+
+def _folded(modulus: int) -> Times:
+    """Multiplication modulo a long number.
+
+    The top quarter of a product is folded down by a multiplication before
+    the division, which is the slower of the two: 7 % at 6144 bits.
+    """
+    shift = modulus.bit_length() * 3 // 2
+    top, mask = (gmpy2.mpz(1) << shift) % modulus, (gmpy2.mpz(1) << shift) - 1
+
+    def times(left: int, right: int) -> int:
+        product = left * right
+        reduced: int = ((product >> shift) * top + (product & mask)) % modulus
+        return reduced
+
+    return times
 
 
 class FixedBase:

@@ -37,7 +37,7 @@ from sottovoce.protocols.view import Received, View
 from sottovoce.rados import Moments, Part, gamma, joined
 
 KEY = toy_key(bits=768)
-WORDS = 40
+WORDS = 30
 PRECISION = Precision(tolerance=2.0**-12, masking=Masking(40))
 
 
@@ -135,7 +135,7 @@ def plan_and_fixed_bits(terms, moments):
 def test_the_coordinator_sees_noise_and_a_forgotten_mask_would_show(text_study) -> None:
     _, outcome, moments = text_study
     _, fixed = plan_and_fixed_bits(terms_for(features=WORDS), moments)
-    assert len(noise_words(outcome.views["cate"], KEY, fixed=fixed)) > 1500
+    assert len(noise_words(outcome.views["cate"], KEY, fixed=fixed)) > 900
     assert_sees_noise(outcome.views["cate"], KEY, fixed=fixed)
     narrow, small = terms_for(features=6), moments_of(numeric_parts(3, features=6))
     plan, fixed = plan_and_fixed_bits(narrow, small)
