@@ -226,7 +226,7 @@ def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
         name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")
     }
     grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
-    match = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=2)
+    match = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=3)
     assert len(match.tried) == 2
     assert match.best_score_ == max(score for _, score in match.tried) > 0.9
     assert toy().set_params(**match.best_params_).characters is None
