@@ -159,10 +159,24 @@ class Village:
 
     def result(self, name: str, *, seconds: float) -> dict[str, Any]:
         """What came of a machine; if nothing does, what all of them did."""
-        try:
-            return self.machines[name].result(seconds=seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.stories()}") from None
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self.check_health()
+            with suppress(AssertionError):
+                return self.machines[name].result(seconds=0.2)
+        raise AssertionError(f"{name}: no result in {seconds} s\n{self.stories()}")
+
+    def check_health(self) -> None:
+        """Fail if a machine ended by itself without a result, or with an error.
+
+        The others would wait for it until their time is over, and the test with them.
+        """
+        for name, machine in self.machines.items():
+            # Look first whether it lives: its result may be written while we look.
+            alive = machine.alive
+            results = [line for line in machine.lines() if line["event"] == "result"]
+            if (results and "error" in results[-1]) or not (alive or results):
+                raise AssertionError(f"{name} failed\n{self.stories()}")
 
     def boundary(self, kind: str, stage: str, *, seconds: float) -> None:
         """Until the coordinator told of this boundary, now or before it was killed.
@@ -171,6 +185,7 @@ class Village:
         """
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
+            self.check_health()
             for life in range(self.starts[COORDINATOR]):
                 earlier = Machine(COORDINATOR, 0, self.root / f"{COORDINATOR}.{life}.jsonl")
                 for line in earlier.lines():

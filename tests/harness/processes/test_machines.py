@@ -1,5 +1,6 @@
 """Waiting for a boundary of a stage: what a coordinator told before it was killed counts."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,24 @@ def test_a_boundary_that_passed_before_the_kill_counts(tmp_path: Path) -> None:
     place.boundary("stage-ended", "training", seconds=1)
     with pytest.raises(AssertionError, match="no stage-ended dictionary"):
         place.boundary("stage-ended", "dictionary", seconds=0.05)
+
+
+def test_a_machine_that_failed_ends_the_wait_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = village(tmp_path)
+    log = tmp_path / "alice.0.jsonl"
+    # We get the signal that asks where everybody is, too.
+    monkeypatch.setattr(Machine, "signal", lambda machine, number: None)
+    log.write_text('{"event": "result", "error": "AbsenceError", "message": "no answer"}\n')
+    place.machines["alice"] = Machine("alice", os.getpid(), log)
+    place.machines["bob"] = Machine("bob", os.getpid(), tmp_path / "bob.0.jsonl")
+    for wait in (
+        lambda: place.result("bob", seconds=60),
+        lambda: place.boundary("stage-ended", "training", seconds=60),
+    ):
+        with pytest.raises(AssertionError, match=r"(?s)alice failed.*no answer"):
+            wait()
 
 
 def test_one_that_waits_in_vain_says_where_everybody_is(tmp_path: Path) -> None:
