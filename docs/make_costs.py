@@ -12,6 +12,7 @@ from benchmarks.arithmetic import learner_costs
 from benchmarks.arithmetic.learner_costs import LearnerCost
 from benchmarks.studies.arrangements import ASKED, USUAL_ROWS
 from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier.uniform_powers import FACTORS, SPARE_BITS
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
 from sottovoce.paper.rado_solver import SolverPlan
@@ -34,11 +35,11 @@ with what counting arithmetic and the wire count in real runs.
 The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;
 the key holder encrypts every ciphertext of its answer. What goes to the key holder is
 re-randomised by a uniform N-th power, which nothing that the key's maker chose limits. The first
-few hundred of a training are r^N of a uniform r, with an exponent as long as N; the others are
-products of random powers of these, within 2^−65 of uniform and much less work
+{FACTORS + SPARE_BITS} of a training are r^N of a uniform r, with an exponent as long as N;
+the others are products of random powers of these, within 2^−65 of uniform and much less work
 (`src/sottovoce/paillier/uniform_powers.py` says why). The key's own base has a table of short
-powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 44 ms, a product 5.6
-and a short power 1.7 at 3072 bits; 13, 2.5 and 1.2 ms at 2048, on a busy machine of two cores). So
+powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 49 ms, a product 6.6
+and a short power 1.9 at 3072 bits; 16, 3.2 and 1.0 ms at 2048, on a busy machine of two cores). So
 per trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
 ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
 *shifted* into its slot by as many squarings as a slot has bits. A ciphertext
