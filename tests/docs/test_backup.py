@@ -297,7 +297,7 @@ def test_the_others_go_on_without_a_site_that_lost_its_journal(
 ) -> None:
     helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
     roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
-    net = network(tmp_path, sites=4, documents=320, features="8", **roles)
+    net = network(tmp_path, sites=4, documents=160, features="8", **roles)
     absence = Absence(monkeypatch)
     monkeypatch.setattr(
         Training,

@@ -70,7 +70,8 @@ def test_a_member_that_leaves_in_the_middle_of_a_solve_is_done_without(founded: 
 
 
 def test_whoever_restarts_in_the_middle_of_a_solve_goes_on(founded: Founded) -> None:
-    place = founded()
+    # A weak penalty, for a solve that has a middle.
+    place = founded(alpha=1.0)
     place.start_all()
     victims = ("coordinator", "north", "harbour", "coordinator", "north")
     # A coordinator that begins again counts its letters anew.
@@ -141,7 +142,7 @@ def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(
 
 def test_a_bad_line_changes_nothing_but_the_time_it_takes(founded: Founded) -> None:
     """Requests are dropped, delayed, overtaken, doubled, cut short; then nobody gets through."""
-    place = founded()
+    place = founded(alpha=1.0)
     weather = place.brew(badness=0.1)
     place.start_all()
     place["coordinator"].until_moved("training", 40)

@@ -35,6 +35,7 @@ bucket_bits = 12
 key_bits = 768
 query_budget = 4000
 engine = "{engine}"
+alpha = {alpha}
 {more}
 [peers]
 north = "Northfield Hospital"
@@ -79,6 +80,8 @@ def study_text(**changes: str) -> str:
         "helpers": "",
         "peers": "",
         "more": "",
+        # A strong penalty: the solve is over after a tenth of the steps, four letters each.
+        "alpha": "40.0",
         "enrolment": "1 minute",
         "stage": "20 seconds",
     }
@@ -239,7 +242,7 @@ class Network:
         return list(await asyncio.gather(*(self.join(seat) for seat in seats)))
 
 
-def network(root: Path, *, documents: int = 300, sites: int = 3, **changes: str) -> Network:
+def network(root: Path, *, documents: int = 120, sites: int = 3, **changes: str) -> Network:
     """A study of small notes that three sites will join, or four."""
     mine = notes(documents, sites=sites)
     known = ("north", "harbour", "valley")

@@ -127,7 +127,7 @@ def complaining(monkeypatch: pytest.MonkeyPatch, seat: str, about: str) -> None:
 def test_a_complaint_about_one_that_is_there_throws_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path, sites=4, documents=240, features="8")
+    net = network(tmp_path, sites=4, documents=160, features="8")
     complaining(monkeypatch, "valley", "lakeside")
 
     async def story() -> list[Any]:
@@ -142,7 +142,7 @@ def test_a_complaint_about_one_that_is_there_throws_nobody_out(
 def test_a_helper_that_stalls_and_blames_a_peer_stops_the_study_and_is_named_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path, documents=240, features="8", helpers=HELPERS, evaluator="trust")
+    net = network(tmp_path, documents=160, features="8", helpers=HELPERS, evaluator="trust")
     complaining(monkeypatch, "evaluator", "valley")
     stall(monkeypatch, "evaluator", Absence(monkeypatch))
 

@@ -113,7 +113,7 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
 ) -> None:
     helpers = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
     roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": helpers}
-    net = network(tmp_path, sites=4, documents=320, features="8", **roles)
+    net = network(tmp_path, sites=4, documents=160, features="8", **roles)
     here = [peer for peer in net.documents if peer != "valley"]
     ends_with(monkeypatch, *here, "evaluator", "dealer")
 

@@ -38,7 +38,7 @@ HELPERS = '[helpers]\ntrust = "Trust"\nlender = "Lender"\n'
 def four(root: Path, **changes: str) -> Network:
     """Four peers, of whom three are enough, and an evaluator and a dealer that are no peers."""
     roles = {"evaluator": "trust", "dealer": 'dealer = "lender"', "helpers": HELPERS}
-    return network(root, sites=4, documents=320, **{"features": "8", **roles, **changes})
+    return network(root, sites=4, documents=160, **{"features": "8", **roles, **changes})
 
 
 async def say_no(question: ConsentQuestion) -> bool:

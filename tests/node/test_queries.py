@@ -1,7 +1,7 @@
 """Queries of a trained study: who is waited for, what is counted, what a crash leaves behind."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import pytest
@@ -83,7 +83,24 @@ def test_an_explained_query_is_charged_like_one_that_is_not(trained: Network) ->
     asyncio.run(story())
 
 
-def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(trained: Network) -> None:
+def _ends_of_every_kind(done: Sequence[str]) -> list[int]:
+    """The first and the last step of every kind."""
+    first = {what: step for step, what in reversed([*enumerate(done)])}
+    last = {what: step for step, what in enumerate(done)}
+    return sorted({*first.values(), *last.values()})
+
+
+def _every_one(done: Sequence[str]) -> list[int]:
+    """Every step, and some beyond the end: a life may have a step or two more."""
+    return [*range(len(done) + 3)]
+
+
+@pytest.mark.parametrize(
+    "chosen", [_ends_of_every_kind, pytest.param(_every_one, marks=pytest.mark.soak)]
+)
+def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(
+    trained: Network, chosen: Callable[[Sequence[str]], list[int]]
+) -> None:
     async def story() -> None:
         async with trained.serving(), trained.staying("north", "harbour"):
             first = await trained.classify("valley", trained.documents["valley"][:3])
@@ -91,13 +108,11 @@ def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(trained
             batch, left = first.left - second.left, second.left
             assert batch > 0
             assert "deliver" in life.done
-            for steps in range(NEVER):
+            for steps in chosen(life.done):
                 answer, life = await _killed_and_again(trained, steps)
                 assert answer.classes == first.classes, steps
                 assert left - answer.left == batch, (steps, life.done)
                 left = answer.left
-                if not life.dead:
-                    break
 
     asyncio.run(story())
 
@@ -109,7 +124,7 @@ def test_an_evaluation_that_is_killed_again_and_again_is_held_and_charged_once(
         async with trained.serving(), trained.staying("north", "harbour"):
             first, life = await _evaluated(trained, ())
             # Every life gets a little further than the one before.
-            lives = range(1, len(life.done), 4)
+            lives = range(1, len(life.done), 6)
             found, life = await _evaluated(trained, lives)
             assert life.steps != NEVER
             assert _shown(found) == _shown(first)
@@ -300,7 +315,7 @@ def test_an_asker_that_dies_keeps_nobody_else_from_being_answered(
 def test_a_budget_that_is_spent_is_told_by_name(trained: Network) -> None:
     async def story() -> None:
         async with trained.serving(), trained.staying("north", "harbour"):
-            many = list(trained.documents["valley"]) * 60
+            many = list(trained.documents["valley"]) * 150
             with pytest.raises(MisuseError, match="the query budget of 4000 documents is spent"):
                 await trained.classify("valley", many)
             with pytest.raises(InputError, match="there is no document to classify"):

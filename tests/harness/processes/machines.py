@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,23 +34,44 @@ class Machine:
     name: str
     pid: int
     log: Path
+    told: list[dict[str, Any]] = field(default_factory=list)
+    taken: int = 0
+    """The number of bytes of the log that were read already."""
 
     def lines(self) -> list[dict[str, Any]]:
-        if not self.log.exists():
-            return []
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line[-1:] == "}"]
+        """Every event so far; what is new in the log is read, and nothing twice."""
+        if self.log.exists():
+            with self.log.open("rb") as log:
+                log.seek(self.taken)
+                whole, end, _ = log.read().rpartition(b"\n")
+            self.taken += len(whole + end)
+            self.told += [json.loads(line) for line in whole.splitlines()]
+        return self.told
 
     def until(self, event: str, *, seconds: float = 150.0, **like: Any) -> dict[str, Any]:
         """The first event of this kind that has these values."""
-        ends = time.monotonic() + seconds
+
+        def wanted(line: dict[str, Any]) -> bool:
+            if line["event"] == event:
+                return like.items() <= line.items()
+            if line["event"] == "result":
+                raise AssertionError(f"{self.name} ended before {event} {like}: {line}")
+            return False
+
+        return self._first(wanted, f"{event} {like}", seconds)
+
+    def _first(
+        self, wanted: Callable[[dict[str, Any]], bool], what: str, seconds: float
+    ) -> dict[str, Any]:
+        """The first event that is wanted; every one is looked at once."""
+        ends, seen = time.monotonic() + seconds, 0
         while time.monotonic() < ends:
-            for line in self.lines():
-                if line["event"] == event and all(line[key] == like[key] for key in like):
+            for line in self.lines()[seen:]:
+                seen += 1
+                if wanted(line):
                     return line
-                if line["event"] == "result" and event != "result":
-                    raise AssertionError(f"{self.name} ended before {event} {like}: {line}")
-            time.sleep(0.01)
-        raise AssertionError(f"{self.name}: no {event} {like} in {seconds} s\n{self.story()}")
+            time.sleep(0.02)
+        raise AssertionError(f"{self.name}: no {what} in {seconds} s\n{self.story()}")
 
     def result(self, *, seconds: float = 150.0) -> dict[str, Any]:
         return self.until("result", seconds=seconds)
@@ -62,17 +83,12 @@ class Machine:
 
     def until_moved(self, stage: str, letters: int, *, seconds: float = 150.0) -> None:
         """Until so many letters of a stage came or went."""
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
-            for line in self.lines():
-                if (
-                    line["event"] == "moved"
-                    and line["stage"] == stage
-                    and line["letters"] >= letters
-                ):
-                    return
-            time.sleep(0.01)
-        raise AssertionError(f"{self.name}: too few letters of {stage}\n{self.story()}")
+
+        def enough(line: dict[str, Any]) -> bool:
+            moved = line["event"] == "moved" and line["stage"] == stage
+            return moved and line["letters"] >= letters
+
+        self._first(enough, f"{letters} letters of {stage}", seconds)
 
     def kill(self) -> None:
         """kill −9, and wait until it is dead: its files and its port are free then.

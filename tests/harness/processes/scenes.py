@@ -38,6 +38,7 @@ query_budget = 4000
 release = "{release}"
 engine = "{engine}"
 verdict = "{verdict}"
+alpha = {alpha}
 {more}
 
 [peers]
@@ -79,11 +80,13 @@ class Scene:
 
     engine: str = "shares"
     sites: int = 3
-    documents: int = 240
+    documents: int = 120
     features: int = 16
     stage: str = "1 minute"
     release: str = "peers"
     dictionary: str = "given"
+    alpha: float = 40.0
+    """A strong penalty: the solve is over after a tenth of the steps, four letters each."""
     more: str = ""
     arrangement: str = ""
     """One of `harness.examples.arrangements`, which then says everything."""
@@ -117,6 +120,7 @@ class Scene:
             verdict="fss" if self.engine == "shares" else "dgk",
             stage=self.stage,
             release=self.release,
+            alpha=self.alpha,
             more=self.more,
         )
 
