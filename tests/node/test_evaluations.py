@@ -30,7 +30,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Network:
     """Four peers with a model, who evaluated it once; the evaluator stands alone."""
     net = network(
         tmp_path_factory.mktemp("evaluated"),
-        documents=360,
+        documents=200,
         sites=4,
         features="8",
         more="evaluations = 3",

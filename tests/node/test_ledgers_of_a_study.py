@@ -1,11 +1,8 @@
 """After a whole study every seat's ledger is whole, and any two of them tell the same story."""
 
-import asyncio
 from itertools import combinations
-from pathlib import Path
 
-from harness.network import network
-from sottovoce.course.news import StudyFinished
+from harness.network import Network
 from sottovoce.ledger import LineKind, compare, read_ledger
 from sottovoce.ledger.chain import LedgerLine
 
@@ -13,19 +10,9 @@ SITES = ("north", "harbour", "valley")
 
 
 def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
-    tmp_path: Path,
+    trained: Network,
 ) -> None:
-    net = network(tmp_path)
-
-    async def story() -> None:
-        async with net.serving():
-            await net.join_all(*SITES)
-            # The others are at their end before the coordinator is.
-            while StudyFinished(net.study, "coordinator") not in net.events:  # noqa: ASYNC110 - it is told by a list
-                await asyncio.sleep(0.05)
-
-    asyncio.run(story())
-    paths = {path.parent.name: path for path in tmp_path.rglob("ledger.jsonl")}
+    paths = {path.parent.name: path for path in trained.root.rglob("ledger.jsonl")}
     assert set(paths) == {"coordinator", "evaluator", "dealer", *SITES}
     ledgers = {name: list(read_ledger(path)) for name, path in paths.items()}
     shared = 0

@@ -152,7 +152,7 @@ def test_after_a_finished_study(tmp_path: Path, written: Written, engine: str) -
 def test_after_a_study_that_was_cancelled_in_the_middle(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path, features="8", documents=200)
+    net = network(tmp_path, features="8")
     begun, cleaned, clean = asyncio.Event(), asyncio.Event(), StudyRunner._clean_up
 
     async def cleaning(self: StudyRunner) -> None:

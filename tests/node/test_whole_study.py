@@ -5,32 +5,40 @@ from pathlib import Path
 
 import pytest
 
-from harness.network import network
+from harness.network import Network, network
 from harness.studies import accuracy
 from sottovoce.errors import MisuseError
 
 SITES = ("north", "harbour", "valley")
 
 
-@pytest.mark.parametrize("engine", ["shares", "paillier"])
-def test_three_sites_train_a_model_and_use_it_days_later(tmp_path: Path, engine: str) -> None:
-    changes = {"features": "8"} if engine == "paillier" else {}
-    net = network(tmp_path, engine=engine, **changes)
+async def used_days_later(net: Network) -> None:
+    """Everybody's process has ended; fresh ones go on from their disks."""
+    async with net.serving(), net.staying("north", "harbour"):
+        mine = net.documents["valley"][:20]
+        answer = await net.classify("valley", mine)
+        # Twenty documents, and few features.
+        assert accuracy(list(mine), answer.classes) >= 0.5
+        again = await net.classify("harbour", mine)
+        assert again.classes == answer.classes
+        assert answer.left < 4000
+        assert (await net.classify("valley", mine)).left < answer.left
+
+
+def test_three_sites_train_a_model_on_shares_and_use_it_days_later(trained: Network) -> None:
+    for site in SITES:
+        assert (trained.membership(site).folder / site / "model").exists()
+    asyncio.run(used_days_later(trained))
+
+
+def test_three_sites_train_a_model_on_ciphertexts_and_use_it_days_later(tmp_path: Path) -> None:
+    net = network(tmp_path, engine="paillier", features="8")
 
     async def story() -> None:
         async with net.serving():
             joined = await net.join_all(*SITES)
         assert all(outcome.model is not None and outcome.model.exists() for outcome in joined)
-        # Everybody's process has ended; fresh ones go on from their disks.
-        async with net.serving(), net.staying("north", "harbour"):
-            mine = net.documents["valley"][:20]
-            answer = await net.classify("valley", mine)
-            # Twenty documents, and few features under a key of their own in every run.
-            assert accuracy(list(mine), answer.classes) >= 0.5
-            again = await net.classify("harbour", mine)
-            assert again.classes == answer.classes
-            assert answer.left < 4000
-            assert (await net.classify("valley", mine)).left < answer.left
+        await used_days_later(net)
 
     asyncio.run(story())
 
