@@ -12,7 +12,7 @@ PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 def test_two_peers_get_from_a_study_to_labels(tmp_path: Path) -> None:
     folder = shutil.copytree(FOLDER, tmp_path / "example")
-    # A strong penalty: the solve on ciphertexts takes a third of the steps.
+    # A strong penalty: the solve on ciphertexts takes fewer steps.
     study = folder / "study.toml"
     text = study.read_text(encoding="utf-8")
     assert "features = 8\n" in text
