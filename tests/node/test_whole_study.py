@@ -44,7 +44,9 @@ def test_three_sites_train_a_model_on_ciphertexts_and_use_it_days_later(tmp_path
 
 
 def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> None:
-    net = network(tmp_path, helpers='[helpers]\ntrust = "Trust"\n', evaluator="trust")
+    helpers = '[helpers]\ntrust = "Trust"\n'
+    # Scores are to differ: a strong penalty would put them all on one side of a threshold.
+    net = network(tmp_path, documents=300, alpha="1.0", helpers=helpers, evaluator="trust")
 
     async def story() -> None:
         async with net.serving():
