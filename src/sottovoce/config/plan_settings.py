@@ -145,37 +145,9 @@ KEYS: Mapping[str, SettingKind] = {
     "learner": one_of(Learner),
     "addition": one_of(Addition),
 }
-# These go to the plan as they are; the others are parts of something that goes there.
-_PLAIN = (
-    "approval",
-    "dictionary",
-    "words",
-    "select",
-    "bucket_bits",
-    "engine",
-    "epsilon",
-    "rare",
-    "min_documents",
-    "small_cells",
-    "feature_min_peers",
-    "min_peers",
-    "release",
-    "key_bits",
-    "verdict",
-    "query_budget",
-    "evaluations",
-    "held_out",
-    "held_back",
-    "kappa",
-    "thresholds",
-    "operating_point",
-    "contribution",
-    "rados",
-    "labels_on",
-    "centre",
-    "learner",
-    "addition",
-)
+# Settings of the plan that are made from others, or read with them; the rest goes there as it is.
+_MADE = {"name", "labels", "labelling", "features", "alpha", "distrusted", "class_weight"}
+_PLAIN = tuple(field.name for field in fields(StudyPlan) if field.name in KEYS.keys() - _MADE)
 # What a study of [columns] alone has no use for.
 _OF_TEXT = frozenset(
     {

@@ -1,7 +1,7 @@
 """The plan of a study: public settings on which everybody agrees before it begins."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from math import isfinite
 from typing import Any, ClassVar
@@ -59,19 +59,6 @@ FEWEST_PEERS = 3
 # Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
 FEWEST_CELL = 3
 LEAST_KAPPA = 40
-_WHOLE = (
-    "features",
-    "bucket_bits",
-    "min_documents",
-    "small_cells",
-    "feature_min_peers",
-    "min_peers",
-    "key_bits",
-    "evaluations",
-    "kappa",
-    "rados",
-    "threshold",
-)
 # Rare classes count more than their rows: half of the way to all classes alike, or all of it.
 CLASS_WEIGHTS = ("root", "balanced")
 # A sample is centred by its own mean, so one rado says nothing.
@@ -152,22 +139,10 @@ class StudyPlan:
     secret_type: ClassVar[type[SecretKey]] = SecretKey
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("dictionary", DictionaryKind),
-            ("engine", Engine),
-            ("verdict", Verdict),
-            ("contribution", Contribution),
-            ("labels_on", LabelsOn),
-            ("centre", Centre),
-            ("rare", Rare),
-            ("learner", Learner),
-            ("addition", Addition),
-        ):
-            object.__setattr__(self, name, one_of(kind, getattr(self, name), name))
+        for setting in fields(self):
+            object.__setattr__(self, setting.name, self._plain_value(setting))
         object.__setattr__(self, "release", release_named(self.release))
         object.__setattr__(self, "select", rule_named(self.select))
-        for name, value in self._plain_values():
-            object.__setattr__(self, name, value)
         refuse_faults(self._faults())
         self.count_plan.labelling.check(self.level)
         _ = (self.split, self.selection, self.blocks)
@@ -269,18 +244,20 @@ class StudyPlan:
             (setting.name, _written(getattr(self, setting.name))) for setting in fields(self)
         )
 
-    def _plain_values(self) -> Iterator[tuple[str, object]]:
-        """Numbers as Python's own, or an error that names the setting."""
-        for name in _WHOLE:
-            yield name, whole(getattr(self, name), name)
-        for name in ("epsilon", "held_out", "held_back"):
-            yield name, number(getattr(self, name), name)
-        for name in ("thresholds", "operating_point"):
-            yield name, numbers(getattr(self, name), name)
-        if self.query_budget is not None:
-            yield "query_budget", whole(self.query_budget, "query_budget")
-        several = isinstance(self.alpha, tuple | list)
-        yield "alpha", numbers(self.alpha, "alpha") if several else number(self.alpha, "alpha")
+    def _plain_value(self, setting: Field[Any]) -> Any:
+        """Choices by name and numbers as Python's own, or an error that names the setting."""
+        name, kind, value = setting.name, setting.type, getattr(self, setting.name)
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            return one_of(kind, value, name)
+        if kind is int or (kind == int | None and value is not None):
+            return whole(value, name)
+        if kind is float:
+            return number(value, name)
+        if name == "alpha" and not isinstance(value, tuple | list):
+            return number(value, name)
+        if name in {"alpha", "thresholds", "operating_point"}:
+            return numbers(value, name)
+        return value
 
     def _faults(self) -> Iterator[SettingFault]:
         """The faults of a plan."""
