@@ -1,4 +1,4 @@
-"""The options that describe a source, the same in every command that reads one."""
+"""The options that several commands share, such as those that describe a source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -120,6 +120,8 @@ EncoderPlace = Annotated[
         help="Folder or package with the study's encoder, if it has one.",
     ),
 ]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a file that already exists.")]
+Unasked = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Notify = Annotated[
     str | None,
     typer.Option(

@@ -5,20 +5,13 @@ from typing import Annotated
 import typer
 
 from sottovoce.cli import options
-from sottovoce.cli.commands.join import Approve, Joining, Yes
+from sottovoce.cli.commands.join import Approve, InvitationLine, Joining, Yes
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 from sottovoce.cli.log_file import LogFormat, LogLines, LogPath
 
 
 def assist(
-    invitation: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INVITATION]",
-            help="The line from the coordinator, a file with it, or - to read it from standard "
-            "input. Not needed to continue.",
-        ),
-    ] = None,
+    invitation: InvitationLine = None,
     study: StudyName = None,
     dry_run: Annotated[
         bool,

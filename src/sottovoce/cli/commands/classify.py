@@ -96,9 +96,7 @@ def classify(
     file_flags: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
     cluster: options.ClusterName = "local",
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a file that already exists.")
-    ] = False,
+    replace: options.Replace = False,
     study: StudyName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,

@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli import options, screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 
 
 def export(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a file that already exists.")
-    ] = False,
+    replace: options.Replace = False,
     study: StudyName = None,
     home: Home = None,
     passphrase_file: PassphraseFile = None,

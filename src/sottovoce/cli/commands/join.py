@@ -36,6 +36,14 @@ Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
 ]
+InvitationLine = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[INVITATION]",
+        help="The line from the coordinator, a file with it, or - to read it from standard "
+        "input. Not needed to continue.",
+    ),
+]
 Yes = Annotated[
     bool,
     typer.Option("--yes", help="Consent to what the study card says, without being asked."),
@@ -52,14 +60,7 @@ Approve = Annotated[
 
 @options.grouped
 def join(
-    invitation: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INVITATION]",
-            help="The line from the coordinator, a file with it, or - to read it from standard "
-            "input. Not needed to continue.",
-        ),
-    ] = None,
+    invitation: InvitationLine = None,
     data: Data = None,
     text: options.TextColumns = None,
     columns: options.ColumnFlags = options.ColumnFlags(),

@@ -23,7 +23,6 @@ Rows = Annotated[
     ),
 ]
 PublicFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="public.key")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a file that already exists.")]
 
 
 @app.callback()
@@ -43,7 +42,7 @@ def write(
     text: options.TextColumns = None,
     label: options.LabelColumns = None,
     label_map: options.LabelMapping = None,
-    replace: Replace = False,
+    replace: options.Replace = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the encrypted rados of your rows to FILE, for a third party without the key.
@@ -161,7 +160,7 @@ def answer(
     rows: Rows,
     passphrase_file: PassphraseFile = None,
     passphrase_fd: PassphraseFd = None,
-    replace: Replace = False,
+    replace: options.Replace = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer the questions of `sottovoce rados learn` on standard input, and write its MODEL.

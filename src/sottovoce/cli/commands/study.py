@@ -305,7 +305,7 @@ def cancel(
         str, typer.Option("--reason", metavar="TEXT", help="What everybody is told.")
     ] = "the coordinator cancelled it",
     home: Home = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: options.Unasked = False,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -330,7 +330,7 @@ def cancel(
 def close(
     study: Name = None,
     home: Home = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: options.Unasked = False,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:

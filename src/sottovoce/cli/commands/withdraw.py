@@ -1,10 +1,8 @@
 """`sottovoce withdraw`: withdraw this site from a study."""
 
-from typing import Annotated
-
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli import options, screen
 from sottovoce.cli.event_text import REFUSED
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 
@@ -12,7 +10,7 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 def withdraw(
     study: StudyName = None,
     home: Home = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: options.Unasked = False,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
