@@ -1,5 +1,7 @@
 """The plan of the rooms: one name for one class, no flat folder, no cycle of imports."""
 
+import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,18 @@ def test_a_module_passes_no_names_of_others_on() -> None:
     passing = [path for path in python_files() if "\n__all__" in path.read_text("utf-8")]
     assert len(passing) > 10
     assert [str(path) for path in passing if path.name != "__init__.py"] == []
+
+
+def test_an_option_of_one_meaning_is_spelled_once() -> None:
+    helps: Counter[str] = Counter()
+    for path in (ROOT / "src/sottovoce/cli").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(ast.Attribute(attr="Option" | "Argument"), keywords=keywords):
+                    texts = [keyword.value for keyword in keywords if keyword.arg == "help"]
+                    helps.update(ast.unparse(text) for text in texts)
+    assert len(helps) > 100
+    assert [words for words, count in helps.items() if count > 1] == []
 
 
 def test_no_imports_go_in_a_cycle() -> None:

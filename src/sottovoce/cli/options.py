@@ -121,6 +121,8 @@ EncoderPlace = Annotated[
     ),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a file that already exists.")]
+OutFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
+NotesSeed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")]
 Unasked = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Notify = Annotated[
     str | None,

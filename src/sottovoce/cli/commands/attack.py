@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli import options, screen
 from sottovoce.cli.home import AsJson
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def attack(
     rados: Annotated[
         int, typer.Option("--rados", min=1, max=5000, help="How many rados were seen.")
     ] = 250,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")] = 0,
+    seed: options.NotesSeed = 0,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="For dictionary: labelled text (columns text, label)."),

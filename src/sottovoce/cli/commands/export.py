@@ -1,16 +1,11 @@
 """`sottovoce export`: a released model as one file."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from sottovoce.cli import options, screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 
 
 def export(
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    out: options.OutFile,
     replace: options.Replace = False,
     study: StudyName = None,
     home: Home = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli import options, screen
 from sottovoce.cli.home import AsJson
 
 
@@ -27,7 +27,7 @@ def notes(
     kind: Annotated[
         NotesFormat, typer.Option("--format", help="One file for each site, or one folder (brat).")
     ] = NotesFormat.CSV,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the synthetic notes.")] = 0,
+    seed: options.NotesSeed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Write made-up clinical notes of several sites, with labels of every level.

@@ -33,7 +33,7 @@ def root() -> None:
 @app.command(short_help="Write this site's encrypted rados to a file.")
 def write(
     study: StudyFile,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    out: options.OutFile,
     data: Annotated[
         Path, typer.Option("--data", metavar="SOURCE", help="Labelled rows: a file or a folder.")
     ],
