@@ -1,67 +1,34 @@
 """Peers that hold different features of the same entities: sealed equals plain, and sealed."""
 
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from harness.consent import ANYTHING
-from harness.entities import PEERS, Entities, ionosphere, toy, wards
-from harness.meddling import Crashing
+from harness.entities import PEERS, Entities, fitted, ionosphere, toy, wards
 from harness.noise import FEWEST, assert_looks_uniform
 from sottovoce.attacks import attack_everything, score
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import (
-    AbsenceError,
     InputError,
-    MismatchError,
-    MisuseError,
-    ViolationError,
 )
-from sottovoce.estimators import LocalFederation
 from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, decrypt_residues
-from sottovoce.protocols.conversation import Receive
 from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
 from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.queries.entities import (
     EntityQuestion,
-    EntityUnknown,
-    HeldEntities,
-    answer_entities,
-    remote_part,
 )
 from sottovoce.study.queries.remote import RemoteScores
-from sottovoce.study.stages.blocks import BlockNumbers, BlockPlan, deal_blocks
+from sottovoce.study.stages.blocks import BlockPlan
 from sottovoce.study.stages.contributions import ShareSeed, penalties_of, share_stream
 from sottovoce.study.stages.holdings import block_columns, integer_rows
 from sottovoce.study.stages.training import held_back_side, training_side
 from sottovoce.wire import Words
-
-
-@cache
-def data() -> Entities:
-    return ionosphere()
-
-
-@cache
-def small() -> Entities:
-    return wards()
-
-
-@cache
-def fitted(name: str, **settings: Any) -> Any:
-    entities = {"ionosphere": data, "wards": small}[name]()
-    defaults = {"categories": tuple(entities.categories.items()), "held_out": 0.0}
-    chosen = defaults | settings
-    chosen["categories"] = dict(chosen["categories"])
-    return toy(**chosen).fit(entities.federation())
 
 
 def joined_columns(outcome: StudyOutcome, entities: Entities) -> np.ndarray:
@@ -132,7 +99,7 @@ def plain_scores(model: Any, entities: Entities, asker: str, numbers: Any) -> np
 
 @pytest.mark.parametrize("asker", PEERS)
 def test_ionosphere_sealed_scores_equal_the_plaintext_twin(asker: str) -> None:
-    entities = data()
+    entities = ionosphere()
     model = fitted("ionosphere", remote="full", release="margin")
     numbers = slice(200, 351)
     result = model.decision_function(
@@ -145,7 +112,7 @@ def test_ionosphere_sealed_scores_equal_the_plaintext_twin(asker: str) -> None:
 
 
 def test_ionosphere_error_by_what_stands_for_the_features_of_others() -> None:
-    entities, truth = data(), list(load_ionosphere().test.y)
+    entities, truth = ionosphere(), list(load_ionosphere().test.y)
     wrong = {}
     for remote in ("full", "normalised", "zero"):
         model = fitted("ionosphere", remote=remote)
@@ -164,7 +131,7 @@ def test_ionosphere_error_by_what_stands_for_the_features_of_others() -> None:
 @pytest.mark.parametrize("engine", ["shares", "paillier"])
 @pytest.mark.parametrize("verdict", ["fss", "dgk"])
 def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict: str) -> None:
-    entities = small()
+    entities = wards()
     model = fitted("wards", engine=engine, verdict=verdict, alpha=5.0, remote="full")
     numbers = slice(0, 30)
     expected = plain_scores(model, entities, "bob", numbers)[:, 0]
@@ -238,7 +205,7 @@ def test_three_classes_and_balanced_weights() -> None:
 
 
 def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None:
-    entities = small()
+    entities = wards()
     model = fitted("wards", remote="full", answering=("carol",), release="margin")
     asked = {"peer": "alice", "entities": entities.names[:10]}
     result = model.decision_function(entities.rows("alice", slice(0, 10)), **asked)
@@ -257,7 +224,7 @@ def test_the_plan_chooses_who_answers_and_a_shared_feature_counts_once() -> None
 
 @pytest.mark.parametrize("remote", ["full", "normalised"])
 def test_whom_nobody_answers_asks_with_what_it_has(remote: str, tmp_path: Path) -> None:
-    entities = small()
+    entities = wards()
     model = fitted("wards", remote=remote, answering=("carol",), release="margin")
     numbers, asked = slice(0, 10), {"peer": "carol", "entities": entities.names[:10]}
     result = model.decision_function(entities.rows("carol", numbers), **asked)
@@ -319,7 +286,7 @@ def seen_numbers(view: Any, key: Any, *, opens: bool) -> list[Any]:
 
 @pytest.mark.parametrize(("engine", "remote"), [("shares", "full"), ("paillier", "normalised")])
 def test_attacks_recover_nothing_from_any_view(engine: str, remote: str) -> None:
-    entities = small()
+    entities = wards()
     model = fitted("wards", engine=engine, remote=remote, alpha=5.0)
     asked = {"peer": "alice", "entities": entities.names[:8]}
     model.predict(entities.rows("alice", slice(0, 8)), **asked)
@@ -349,7 +316,7 @@ def test_what_holders_saw_of_blocks_is_noise() -> None:
 
 
 def test_coordinator_and_evaluator_together_would_see_block_sums_as_the_card_says() -> None:
-    entities = data()
+    entities = ionosphere()
     outcome = fitted("ionosphere", remote="zero").study_
     plan = BlockPlan.of(outcome.study.plan, outcome.trained.totals)
     received = outcome.training_views["coordinator"].received
@@ -384,7 +351,8 @@ def test_blocks_of_one_entity_would_give_it_away() -> None:
     single = {"ward": tuple(range(40)), "sex": ("f", "m")}
     table = entities.table.assign(ward=range(40))
     lonely = Entities(table, entities.labels, single, entities.own)
-    model = fit(lonely, min_documents=1, alpha=5.0)
+    chosen = {"categories": lonely.categories, "held_out": 0.0, "remote": "zero"}
+    model = toy(**chosen, min_documents=1, alpha=5.0).fit(lonely.federation())
     columns = joined_columns(model.study_, lonely).reshape(model.study_.study.plan.blocks, -1)
     rows = joint_rows(model.study_, lonely, lonely.names, asker="alice").toarray()
     present = columns[np.abs(columns).sum(axis=1) > 0]
@@ -395,7 +363,7 @@ def test_blocks_of_one_entity_would_give_it_away() -> None:
 
 
 def test_a_remote_part_is_ciphertexts_and_full_alone_names_entities() -> None:
-    entities = small()
+    entities = wards()
     asked = {"peer": "alice", "entities": entities.names[:4]}
     for remote in ("full", "normalised", "zero"):
         model = fitted("wards", remote=remote, alpha=2.0)
@@ -417,7 +385,7 @@ def test_a_remote_part_is_ciphertexts_and_full_alone_names_entities() -> None:
 
 
 def test_every_message_stands_on_the_card() -> None:
-    entities = small()
+    entities = wards()
     for settings in ({"remote": "full"}, {"remote": "normalised", "engine": "paillier"}):
         model = fitted("wards", alpha=5.0, **settings)
         model.predict(entities.rows("bob", slice(0, 3)), peer="bob", entities=entities.names[:3])
@@ -438,216 +406,9 @@ def test_the_arrangement_is_part_of_what_is_signed() -> None:
     assert len(digests) == 3
 
 
-# Bad input by name
-
-
-def fit(entities: Entities, federation: LocalFederation | None = None, **settings: Any) -> Any:
-    chosen = {"categories": entities.categories, "held_out": 0.0, "remote": "zero"} | settings
-    return toy(**chosen).fit(federation or entities.federation())
-
-
-def test_blocks_that_are_all_too_small() -> None:
-    with pytest.raises(InputError, match=r"alice: blocks: expected at least one block of 40 rows"):
-        fit(small(), min_documents=40)
-
-
-def test_a_value_that_the_plan_does_not_list() -> None:
-    entities = small()
-    with pytest.raises(InputError, match=r"alice row \d+: .*shared column ward \(eye, heart\)"):
-        fit(entities, categories=entities.categories | {"ward": ("eye", "heart")})
-    rows = entities.rows("alice", slice(0, 1)).assign(ward=None)
-    with pytest.raises(InputError, match=r"predict row 1: .*shared column ward .*found nothing"):
-        fitted("wards", remote="zero", alpha=2.0).predict(rows, peer="alice")
-
-
-def test_a_shared_column_without_a_public_list() -> None:
-    entities = small()
-    parts = {
-        peer: (entities.table[["ward", "sex", f"{peer} 1"]], entities.labels) for peer in PEERS
-    }
-    federation = LocalFederation(parts, partition="features", shared=["ward", "sex"])
-    with pytest.raises(InputError, match="shared column 'sex' has no public list"):
-        fit(entities, federation, categories={"ward": entities.categories["ward"]})
-
-
-def test_overlapping_and_missing_columns() -> None:
-    entities = small()
-    table = {peer: (entities.rows(peer), entities.labels) for peer in PEERS}
-    both = table | {"bob": (entities.rows("bob").assign(**{"alice 1": 0.0}), entities.labels)}
-    with pytest.raises(InputError, match="at one peer or shared by all, found 'alice 1'"):
-        fit(entities, LocalFederation(both, partition="features", shared=entities.shared))
-    less = table | {"bob": (entities.rows("bob").drop(columns=["sex"]), entities.labels)}
-    with pytest.raises(MismatchError, match="bob: expected the shared column 'sex'"):
-        fit(entities, LocalFederation(less, partition="features", shared=entities.shared))
-    none = table | {"bob": (entities.rows("bob")[entities.shared], entities.labels)}
-    with pytest.raises(InputError, match="'bob' has no column of its own"):
-        fit(entities, LocalFederation(none, partition="features", shared=entities.shared))
-    with pytest.raises(MismatchError, match="bob: expected the columns of 'alice'"):
-        fit(entities, LocalFederation(table))
-
-
-def test_peers_with_other_entities_are_named() -> None:
-    entities = small()
-    parts = dict(entities.federation().parts)
-    rows, labels, names = parts["carol"]
-    parts["carol"] = (rows.iloc[1:], labels[1:], names[1:])
-    federation = LocalFederation(parts, partition="features", shared=entities.shared)
-    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
-        fit(entities, federation)
-    parts["carol"] = (
-        rows,
-        ["class 0" if label == "class 1" else "class 1" for label in labels],
-        names,
-    )
-    federation = LocalFederation(parts, partition="features", shared=entities.shared)
-    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
-        fit(entities, federation)
-
-
-def test_an_entity_that_another_peer_does_not_hold() -> None:
-    entities = small()
-    model = fitted("wards", remote="full", alpha=2.0)
-    with pytest.raises(
-        InputError,
-        match="alice: expected entities that 'bob' holds, too, found that it has none",
-    ):
-        model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=["nobody"])
-    # Nothing is left waiting: the next query works.
-    asked = {"peer": "alice", "entities": entities.names[:1]}
-    assert len(model.predict(entities.rows("alice", slice(0, 1)), **asked)) == 1
-
-
-def test_names_of_entities_where_they_are_needed() -> None:
-    entities = small()
-    anonymous = entities.federation(named=False)
-    with pytest.raises(InputError, match="remote full: every peer must name the entity"):
-        fit(entities, anonymous, remote="full")
-    with pytest.raises(InputError, match="hold out the same entities by their names"):
-        fit(entities, anonymous, held_out=0.2)
-    assert fit(entities, anonymous, remote="normalised").study_
-    with pytest.raises(InputError, match="predict: name the entity of each row"):
-        fitted("wards", remote="full", alpha=2.0).predict(entities.rows("bob"), peer="bob")
-    parts = dict(entities.federation().parts)
-    rows, labels, names = parts["bob"]
-    parts["bob"] = (rows, labels, [names[1], *names[1:]])
-    seats = {"partition": "features", "shared": entities.shared, "policy": ANYTHING}
-    twice = LocalFederation(parts, **seats)
-    model = fit(entities, twice, remote="full")
-    with pytest.raises(InputError, match="every entity once at 'bob'"):
-        model.predict(entities.rows("alice", slice(0, 1)), peer="alice", entities=[names[1]])
-
-
-def test_one_class_no_number_and_other_mistakes() -> None:
-    entities = small()
-    parts = dict(entities.federation().parts)
-    rows, labels, names = parts["bob"]
-    parts["bob"] = (rows, ["class 1"] * len(labels), names)
-    with pytest.raises(InputError, match="bob: expected documents of at least two classes"):
-        fit(entities, LocalFederation(parts, partition="features", shared=entities.shared))
-    rows = rows.copy()
-    rows.iloc[3, 2] = np.nan
-    parts["bob"] = (rows, labels, names)
-    with pytest.raises(
-        InputError, match="bob row 4: expected a number in column bob 1, found nothing"
-    ):
-        fit(entities, LocalFederation(parts, partition="features", shared=entities.shared))
-    with pytest.raises(
-        InputError, match="partition to be one of documents, features, found 'rows'"
-    ):
-        LocalFederation({"a": (rows, labels)}, partition="rows")
-    with pytest.raises(
-        InputError, match="remote to be one of full, zero, normalised, found 'none'"
-    ):
-        fit(entities, remote="none")
-    with pytest.raises(InputError, match="answering peers among alice, bob, carol, found 'dora'"):
-        fit(entities, answering=["dora"])
-    with pytest.raises(InputError, match="released weights score what a peer holds, found remote"):
-        fit(entities, release="peers", remote="full")
-    three = wards(90, classes=3)
-    with pytest.raises(InputError, match="normalised remote part is for two classes, found 3"):
-        fit(three, remote="normalised")
-    values = tuple(range(48))
-    with pytest.raises(InputError, match=r"expected at most 4096 blocks, found 4608: 48 × 48"):
-        fit(entities, categories={"ward": values, "sex": values})
-    with pytest.raises(InputError, match="shared columns are for partition features"):
-        LocalFederation(parts, shared=["ward"])
-
-
-def test_one_time_masks_of_an_answer_are_used_once() -> None:
-    outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
-    party, seats = outcome.parties["answerer-carol"], outcome.study.answering_seats("alice")
-
-    def answered() -> None:
-        held = outcome.entities["answerer-carol"]
-        program = answer_entities(party, held, asker="alice", answering=seats)
-        next(program)
-        program.send(EntityQuestion(77, (small().names[0],)))
-
-    answered()
-    with pytest.raises(MisuseError, match=r"'remote part of answerer-carol' .* was used already"):
-        answered()
-
-
-def test_nobody_may_be_left_out_of_who_hold_features() -> None:
-    entities = small()
-    model = toy(categories=dict(entities.categories), held_out=0.0)
-    model._meddler = Crashing({PEERS[-1]: 3})
-    with pytest.raises(AbsenceError, match=PEERS[-1]):
-        model.fit(entities.federation())
-    study = fitted("wards").study_.study
-    study = replace(study, plan=replace(study.plan, min_peers=2))
-    with pytest.raises(AbsenceError, match="expected at least 3, found 2, missing carol"):
-        Attempt.first(study, Stage.TRAINING, peers=PEERS[:-1])
-
-
-def test_answers_that_were_not_agreed_name_the_peer() -> None:
-    outcome = fitted("wards", remote="full", alpha=2.0).study_
-    party, model = outcome.parties["alice"], outcome.models["alice"]
-
-    def asked() -> Any:
-        seats = outcome.study.answering_seats("alice")
-        bring = remote_part(party, model, ["entity 1"], number=7, answering=seats)
-        program = bring(1)
-        action = next(program)
-        while not isinstance(action, Receive):
-            action = program.send(None)
-        return program
-
-    with pytest.raises(
-        ViolationError, match="answerer-bob: names an entity that was not asked about"
-    ):
-        asked().send(EntityUnknown(3))
-    program = asked()
-    program.send(RemoteScores(model.weights))
-    with pytest.raises(ViolationError, match="answerer-bob: ciphertext: expected layout 1 × 1"):
-        program.send(RemoteScores(model.weights))
-
-
-def test_a_peer_that_may_not_answer_refuses() -> None:
-    outcome = fitted("wards", remote="full", answering=("carol",), release="margin").study_
-    documents = small().federation().documents["bob"]
-    program = answer_entities(
-        outcome.parties["bob"],
-        HeldEntities("bob", outcome.models["bob"], documents),
-        asker="alice",
-        answering=outcome.study.answering_seats("alice"),
-    )
-    next(program)
-    with pytest.raises(ViolationError, match="alice: asks 'bob', whom the plan does not let"):
-        program.send(EntityQuestion(0, ("entity 1",)))
-
-
-def test_a_dealer_refuses_a_truncation_that_cannot_be() -> None:
-    outcome = fitted("wards", remote="full", alpha=2.0).study_
-    program = deal_blocks(outcome.parties["dealer"])
-    next(program)
-    with pytest.raises(ViolationError, match="coordinator: expected a truncation of 1 to 60 bits"):
-        program.send(BlockNumbers(0))
-
-
 @pytest.mark.parametrize("remote", ["full", "normalised"])
 def test_a_stored_part_asks_the_others_as_before(remote: str, tmp_path: Path) -> None:
-    entities = small()
+    entities = wards()
     model = fitted("wards", remote=remote, alpha=2.0)
     asked = {"peer": "bob", "entities": entities.names[:20]}
     before = model.predict(entities.rows("bob", slice(0, 20)), **asked)

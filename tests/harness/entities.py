@@ -1,7 +1,7 @@
 """Tables of entities whose features are spread over three peers, with rows in any order."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class Entities:
         )
 
 
+@cache
 def wards(count: int = 90, *, classes: int = 2, seed: int = 3) -> Entities:
     """Synthetic patients: ward and sex known everywhere, two measurements at each peer."""
     rng = np.random.default_rng(seed)
@@ -79,6 +80,7 @@ def wards(count: int = 90, *, classes: int = 2, seed: int = 3) -> Entities:
     return Entities(table, labels, categories, own)
 
 
+@cache
 def ionosphere() -> Entities:
     """UCI Ionosphere: three coarse columns shared; the classic test rows have no label."""
     data = load_ionosphere()
@@ -92,3 +94,11 @@ def ionosphere() -> Entities:
     labels = [*map(int, data.train.y), *[None] * len(data.test.y)]
     own = {peer: list(mine) for peer, mine in zip(PEERS, rest, strict=True)}
     return Entities(table, labels, shared, own)
+
+
+@cache
+def fitted(name: str, **settings: Any) -> Any:
+    """A classifier of one of these tables, without rows held out unless the settings say so."""
+    entities = {"ionosphere": ionosphere, "wards": wards}[name]()
+    chosen = {"categories": entities.categories, "held_out": 0.0} | settings
+    return toy(**chosen).fit(entities.federation())
