@@ -157,6 +157,18 @@ def test_a_vector_holds_what_the_choice_needs(exclusive: bool) -> None:  # noqa:
     assert ((filtered.peers == 2) == (both.total > 0)).all()
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_two_numbers_share_a_word_and_sums_never_carry(classes: int) -> None:
+    layout = CountLayout(classes, 8)
+    most = (2**32 - 1) // 3
+    vectors = [np.full(layout.length, most), np.arange(layout.length), np.full(layout.length, most)]
+    words = [layout.paired(vector, peers=3) for vector in vectors]
+    assert {len(each) for each in words} == {layout.words}
+    assert (layout.parted(sum(words)) == sum(vectors)).all()
+    with pytest.raises(InputError, match="fewer than 1,431,655,765 rows at each of 3 peers"):
+        layout.paired(np.full(layout.length, most + 1), peers=3)
+
+
 def test_vectors_and_counts_of_another_shape_are_refused() -> None:
     small = Tally(Labels(("a", "b")), Suppression(), bits=8).suppressed()
     large = Tally(Labels(("a", "b")), Suppression(), bits=9).suppressed()

@@ -122,6 +122,28 @@ class CountLayout:
         table += [] if self.exclusive else [counts.total]
         return np.concatenate([np.array([counts.rows]), counts.rows_by_class, *table])
 
+    @property
+    def words(self) -> int:
+        """The number of words that the vector takes, two numbers to a word."""
+        return -(-self.length // 2)
+
+    def paired(self, vector: Numbers, *, peers: int) -> NDArray[np.uint64]:
+        """Two numbers to a word; sums over so many peers stay below 2^32 and never carry."""
+        most = int(vector.max(initial=0))
+        if most * peers >= 2**32:
+            raise InputError(
+                f"counts: expected fewer than {2**32 // peers:,} rows at each of {peers} peers, "
+                f"found {most:,}"
+            )
+        numbers = np.zeros(2 * self.words, "<u4")
+        numbers[: self.length] = vector
+        return numbers.view("<u8").astype(np.uint64, copy=False)
+
+    def parted(self, words: NDArray[np.uint64]) -> Numbers:
+        """The numbers of a sum of such words."""
+        numbers = words.astype("<u8", copy=False).view("<u4")
+        return numbers[: self.length].astype(np.int64)
+
     def counts(self, vector: Numbers, *, peers: int = 1) -> Counts:
         """The counts of a sum of vectors, for features that at least `peers` peers kept."""
         if vector.shape != (self.length,):

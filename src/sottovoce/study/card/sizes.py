@@ -25,7 +25,13 @@ from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
 from sottovoce.study.stages.encrypted.encrypted_numbers import LearnerNumbers, numbers_of
 from sottovoce.study.stages.encrypted.uploads import SealedRows
 from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
-from sottovoce.study.stages.preparation import DictionaryKeyBox, Prepared, claims_of, counts_layout
+from sottovoce.study.stages.preparation import (
+    DictionaryKeyBox,
+    Prepared,
+    claims_of,
+    counts_layout,
+    masked_words,
+)
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.wire.tags import kebab
@@ -163,7 +169,7 @@ def _dictionary(study: Study) -> Iterator[Size]:
     yield from _key_boxes(study)
     yield from _masking(stage, study)
     holds = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
-    yield replace(_masked(stage, "coordinator", counts_layout(study).length), holds=holds)
+    yield replace(_masked(stage, "coordinator", masked_words(study)), holds=holds)
     filtered = BucketFilter.of(study, counts_layout(study))
     if filtered is not None:
         yield from _filtered(stage, filtered)

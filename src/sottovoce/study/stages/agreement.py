@@ -56,7 +56,8 @@ class AgreedStudy(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="every participant of the study",
         reveals="who takes part; except in engine quorum, which has no key, also the study's "
-        "public key, and a proof that its ciphertexts hold their plaintext and nothing else",
+        "public key, and unless that comes with a query (`key-proof`) a proof that its ciphertexts "
+        "hold their plaintext and nothing else",
         assuming="people compared the identity keys of the roster out of band",
     )
     consents: tuple[SignedConsent, ...]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sottovoce import wire
 from sottovoce.errors import InputError, MalformedError, ViolationError
 from sottovoce.numbers.residues import Planes
-from sottovoce.numbers.ring import from_ring, to_ring
+from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -143,9 +143,11 @@ def prepare_peer(
         yield from add_to_sum(party, _ROUND, vector, party.peers)
         among = party.peers
     else:
-        sent = [to_ring(vector)]
-        filtered = BucketFilter.of(study, counts_layout(study))
-        if filtered is not None:
+        layout = counts_layout(study)
+        filtered = BucketFilter.of(study, layout)
+        if filtered is None:
+            sent = [layout.paired(vector, peers=len(party.peers))]
+        else:
             sent = yield from hide_counts(party, filtered, vector)
         summed = yield from pairwise.peer(
             _blind_plan(party), sent, who=party.member, book=party.book, entropy=party.entropy
@@ -193,10 +195,11 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
     else:
         plan = _blind_plan(party)
         summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
-        among, vector = summed.peers, from_ring(summed.sums[0])
-        filtered = BucketFilter.of(study, layout)
-        if filtered is not None:
-            vector = yield from take_kept(party, filtered, vector)
+        among, filtered = summed.peers, BucketFilter.of(study, layout)
+        if filtered is None:
+            vector = layout.parted(summed.sums[0])
+        else:
+            vector = yield from take_kept(party, filtered, from_ring(summed.sums[0]))
     counts = layout.counts(vector, peers=study.plan.feature_min_peers)
     dictionary = _chosen(study, counts)
     totals = _totals(study, counts, dictionary, among)
@@ -276,8 +279,9 @@ def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Seque
 
 def _blind_plan(party: PartyContext) -> Plan:
     study, layout = party.study, counts_layout(party.study)
-    parts = [SummedVector(study.roster.coordinator, "counts", WordSpace((layout.length,)))]
     filtered = BucketFilter.of(study, layout)
+    words = WordSpace((masked_words(study),))
+    parts = [SummedVector(study.roster.coordinator, "counts", words)]
     if filtered is not None:
         parts.append(filtered.part(study.roster.evaluator))
     return Plan(party.round(_ROUND, party.peers), tuple(parts))
@@ -288,6 +292,12 @@ def counts_layout(study: Study) -> CountLayout:
     plan = study.plan
     buckets = 1 << plan.bucket_bits if study.has_counts else 0
     return CountLayout(len(plan.labels.names), buckets, plan.labels.exclusive)
+
+
+def masked_words(study: Study) -> int:
+    """The number of words of one peer's masked vector: hidden counts take a word each."""
+    layout = counts_layout(study)
+    return layout.words if BucketFilter.of(study, layout) is None else layout.length
 
 
 def _shared_key(party: PartyContext, agreement: Agreement) -> Party[DictionaryKey]:
