@@ -1,9 +1,10 @@
 """Documents read by processes and by a dask cluster: the same counts, also when a worker dies."""
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing import active_children
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from sottovoce.clusters import LocalCores, executor_workers, open_cluster
-from sottovoce.clusters.dask_cluster import dask_workers
+from sottovoce.clusters.dask_cluster import DaskTask, dask_workers
 from sottovoce.clusters.local_cores import LIVES, usable_cores
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.plain_text import PlainText
@@ -117,7 +118,7 @@ def test_a_dask_cluster_gives_the_same_counts_also_when_a_worker_is_killed(
     expected: Counts, expected_model: bytes, count_of_workers: int
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    how = {"n_workers": count_of_workers, "threads_per_worker": 1, "dashboard_address": None}
+    how = {"n_workers": count_of_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**how, processes=True, silence_logs=50) as cluster,
         dask_workers(cluster.scheduler_address) as workers,
@@ -179,3 +180,26 @@ def test_workers_without_the_package_are_refused(versions: dict[str, Any], says:
 
     with pytest.raises(InputError, match=says):
         _check_workers("tcp://s", Client(versions))
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "the disk of a worker is full"),
+        (MemoryError(), "a worker has too little memory"),
+    ],
+)
+def test_what_a_worker_lacks_is_named(fault: Exception, says: str) -> None:
+    pytest.importorskip("distributed")
+    failed: Future[None] = Future()
+    failed.set_exception(fault)
+    with pytest.raises(MisuseError, match=says):
+        DaskTask(failed).result()
+
+
+def test_another_fault_of_the_system_stays_what_it_is() -> None:
+    pytest.importorskip("distributed")
+    failed: Future[None] = Future()
+    failed.set_exception(OSError(errno.EIO, "broken"))
+    with pytest.raises(OSError, match="broken"):
+        DaskTask(failed).result()

@@ -128,7 +128,7 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
 ) -> None:
     distributed = pytest.importorskip("distributed")
     told: list[tuple[int, int]] = []
-    how = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": None}
+    how = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**how, processes=True, silence_logs=50) as cluster,
         dask_workers(cluster.scheduler_address, progress=lambda *far: told.append(far)) as workers,

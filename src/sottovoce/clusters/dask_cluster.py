@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from errno import ENOSPC
 from typing import Any
 
 from sottovoce.errors import InputError, MisuseError
@@ -65,6 +66,16 @@ class DaskTask:
             raise MisuseError(
                 "cluster: a worker has too little memory for the sums of a part",
                 hints=("dask worker --memory-limit", "--cluster local reads them here"),
+            ) from None
+        except OSError as error:
+            if error.errno != ENOSPC:
+                raise
+            raise MisuseError(
+                "cluster: the disk of a worker is full",
+                hints=(
+                    "free some space there, or give workers another: dask worker --local-directory",
+                    "--cluster local reads them here",
+                ),
             ) from None
         except CancelledError:
             raise MisuseError(
