@@ -62,7 +62,8 @@ def test_members_that_are_killed_at_stage_boundaries_go_on(founded: Founded) -> 
 
 def test_a_member_that_leaves_in_the_middle_of_a_solve_is_done_without(founded: Founded) -> None:
     """Its text is in the sum, and the others solve again with masks of their own."""
-    place = founded(engine="quorum", features=6, documents=160, sites=4, stage="15 seconds")
+    middle = {"alpha": 1.0, "stage": "15 seconds"}
+    place = founded(engine="quorum", features=6, documents=160, sites=4, **middle)
     place.start_all()
     place["coordinator"].until_moved("training", 40)
     place["lakeside"].kill()
@@ -86,7 +87,7 @@ def test_whoever_restarts_in_the_middle_of_a_solve_goes_on(founded: Founded) -> 
 def test_a_coordinator_that_restarts_in_the_middle_of_an_encrypted_solve_goes_on(
     founded: Founded,
 ) -> None:
-    place = founded(engine="paillier", features=5)
+    place = founded(engine="paillier", features=5, alpha=1.0)
     place.start_all()
     for letters in (40, 80):
         place["coordinator"].until_moved("training", letters)

@@ -136,7 +136,7 @@ def test_machines_with_addresses_of_their_own(founded: Founded) -> None:
     if reason:
         pytest.skip(reason)
     with lan(EVERYBODY) as cables:
-        place = founded()
+        place = founded(alpha=1.0)
         place.lan = cables
         place.start_all()
         place["coordinator"].until_moved("training", 20)

@@ -200,13 +200,13 @@ class Village:
         One that is killed late, because we were slow, has passed the next boundary already.
         """
         ends = time.monotonic() + seconds
+        logs = (f"{COORDINATOR}.{life}.jsonl" for life in range(self.starts[COORDINATOR]))
+        lives = [Machine(COORDINATOR, 0, self.root / log) for log in logs]
         while time.monotonic() < ends:
             self.check_health()
-            for life in range(self.starts[COORDINATOR]):
-                earlier = Machine(COORDINATOR, 0, self.root / f"{COORDINATOR}.{life}.jsonl")
-                for line in earlier.lines():
-                    if (line["event"], line.get("stage")) == (kind, stage):
-                        return
+            for line in (line for life in lives for line in life.lines()):
+                if (line["event"], line.get("stage")) == (kind, stage):
+                    return
             time.sleep(0.02)
         raise AssertionError(f"no {kind} {stage} in {seconds} s\n{self.stories()}")
 
