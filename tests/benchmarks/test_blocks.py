@@ -4,7 +4,7 @@ from benchmarks.studies.blocks import BlockTrial
 
 
 def test_every_block_adds_columns_and_bytes() -> None:
-    rows = list(BlockTrial(1_000, features=64, tail=32, kernel=16).rows())
+    rows = list(BlockTrial(250, features=64, tail=32, kernel=16).rows())
     assert [row["columns"] for row in rows] == [65, 97, 113]
     sent = [float(str(row["sent_mb"])) for row in rows]
     assert sent == sorted(sent)

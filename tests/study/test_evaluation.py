@@ -125,9 +125,9 @@ def test_every_label_of_those_that_overlap_has_a_roc(binary: Case) -> None:
 
 def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
     """Peers that asked with a dealer and peers that asked without one are added up alike."""
-    few = (-0.5, -0.125, 0.0, 0.25)
+    few, fewer = (-0.125, 0.0, 0.25), Case(notes(400), binary.plan, binary.key)
     cases = [
-        binary.changed(verdict=verdict, features=12, thresholds=few)
+        fewer.changed(verdict=verdict, features=12, thresholds=few)
         for verdict in ("fss", "dgk", "auto")
     ]
     mixed = cases[2].outcome

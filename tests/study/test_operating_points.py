@@ -43,7 +43,9 @@ def documents(kind: str) -> dict[str, list[Document]]:
     }
 
 
+@cache
 def study(kind: str, key: SecretKey, **settings: Any) -> Case:
+    """A study that tests only ask and evaluate: it is trained once."""
     chosen = {"features": 24, "key_bits": 768, "bucket_bits": 12, "query_budget": 4000}
     plan = InsecureToyPlan("points", LABELS[kind], min_documents=2, **(chosen | settings))
     return Case(documents(kind), plan, key)
@@ -93,7 +95,9 @@ def test_an_asker_has_thresholds_of_its_own_for_every_row(
     toy_key: SecretKey,
 ) -> None:
     """Beside the operating point; together they stay between -1 and 1."""
-    case = replace(study(kind, toy_key, operating_point=POINTS[kind], **settings), seats=seats)
+    case = study(kind, toy_key, operating_point=POINTS[kind], **settings)
+    if seats:
+        case = replace(case, seats=seats)
     test = case.held_out()[:count]
     scores = case.scores(test)
     own = np.random.default_rng(5).choice([-1.5, -0.5, -0.125, 0.25, 0.5], scores.shape)
