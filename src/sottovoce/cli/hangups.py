@@ -26,12 +26,12 @@ def at_hangup(action: Callable[[], None]) -> Callable[[], None]:
     """Do this at every hang-up, also at one that waits; returns what ends it."""
     if _HANGUP is None:
         return lambda: None
-    before = signal.signal(_HANGUP, lambda *_: action())
+    signal.signal(_HANGUP, lambda *_: action())
     release_hangups()
+    # What comes after that finds a command that ends anyway, and its exit code stays its own. A
+    # signal that only this thread blocks would reach another one.
+    return lambda: _ignore(_HANGUP)
 
-    def end() -> None:
-        # What comes now finds a command that ends anyway: its exit code stays its own.
-        hold_hangups()
-        signal.signal(_HANGUP, before)
 
-    return end
+def _ignore(number: int) -> None:
+    signal.signal(number, signal.SIG_IGN)
