@@ -42,12 +42,12 @@ class ToldHeldTime:
     """What a server says about it, believed no further than our own clock moved since `began`."""
 
     began: float
-    told: float = 0.0
+    latest: float = 0.0
     earlier: float = 0.0
     believed: float = 0.0
 
-    def heard(self, told: float, now: float) -> "ToldHeldTime":
+    def heard(self, seconds: float, now: float) -> "ToldHeldTime":
         """The server says that it held letters back for so many seconds since it began."""
         # A server that began again counts from nought.
-        earlier = self.earlier if told >= self.told else self.earlier + self.told
-        return ToldHeldTime(self.began, told, earlier, min(earlier + told, now - self.began))
+        earlier = self.earlier if seconds >= self.latest else self.earlier + self.latest
+        return ToldHeldTime(self.began, seconds, earlier, min(earlier + seconds, now - self.began))
