@@ -357,7 +357,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             own[np.arange(len(numbers)), places[numbers]] = thresholds
             again = self.classes_at([documents[number] for number in numbers], asker, own)
             before = [predicted[number] for number in numbers]
-            return np.array([one == other for one, other in zip(again, before, strict=True)])
+            return np.array([now == then for now, then in zip(again, before, strict=True)])
 
         return predicted, bin_numbers(len(documents), MARGINS, above)
 

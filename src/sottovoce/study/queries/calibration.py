@@ -64,9 +64,9 @@ class Calibration:
         """
         bins = len(MARGINS) + 1
         rows = np.bincount(numbers, minlength=bins) + 1.0
-        found = np.bincount(numbers, right.astype(np.float64), minlength=bins) + accuracy
+        hits = np.bincount(numbers, right.astype(np.float64), minlength=bins) + accuracy
         edges = (0.0, *MARGINS, np.inf)
-        parts = zip(edges, edges[1:], rows.tolist(), found.tolist(), strict=False)
+        parts = zip(edges, edges[1:], rows.tolist(), hits.tolist(), strict=False)
         return cls(_rising([ScoreBin(*part) for part in parts]))
 
     @property

@@ -7,7 +7,8 @@ In such a study nobody encrypts under the study's Paillier key but an asker with
 the proof that the key is fit (paillier/proof.py) comes with that asker's query, and nobody checks
 it while the study trains. The asker sends nothing under the key before it has checked.
 
-Who learns what: the asker learns that gcd(N, φ(N)) = 1; the coordinator nothing.
+Who learns what: the asker learns that gcd(N, φ(N)) = 1 and that N has few prime factors; the
+coordinator nothing.
 """
 
 from typing import ClassVar
@@ -19,7 +20,7 @@ from sottovoce.protocols.messages import Disclosure, Message
 
 
 class KeyProof(Message, frozen=True):
-    """N-th roots of numbers that a hash of the study's key chooses."""
+    """Roots of numbers that a hash of the study's key chooses (paillier/proof.py)."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of a query without a dealer",
