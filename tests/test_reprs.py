@@ -57,6 +57,7 @@ NUMBERS = (int, float, complex)
 
 # Fields of such a type that anybody may see, and why.
 HARMLESS = {
+    "course.held_time.HeldTime.counts_until": "names of senders, and times",
     "protocols.quorum.moment_check.WeightBounds.factors": "from public class weights",
     "study.stages.penalty_choice.Choice.labels_told": "how many labels each peer was told",
     "study.queries.model.Trained.labels_told": "how many labels each peer was told",
@@ -186,6 +187,7 @@ def name_of(kind: type) -> str:
 
 CLASSES = sorted(set(classes()), key=name_of)
 DATACLASSES = [kind for kind in CLASSES if dataclasses.is_dataclass(kind)]
+NAMES = {kind.__name__: kind for kind in CLASSES}
 
 
 def parts(hint: Any) -> Iterator[Any]:
@@ -219,7 +221,8 @@ def could_tell(hint: Any) -> bool:
 
 def shown(kind: type) -> Iterator[str]:
     """The fields that a dataclass's repr shows and that could tell something."""
-    hints = get_type_hints(kind)
+    # Some modules import names for their annotations alone; no two classes of ours share a name.
+    hints = get_type_hints(kind, localns=NAMES)
     for field in dataclasses.fields(kind):
         is_size = field.name == "shape"
         if field.repr and not is_size and could_tell(hints[field.name]):

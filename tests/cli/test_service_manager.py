@@ -67,6 +67,8 @@ def test_a_service_manager_that_ends_a_program_finds_nothing_failed(
 # Sends itself the signal whenever it loads a module of ours: at every step of its start.
 _HUNG_UP = """
 import os, signal, sys
+# Whoever started the tests may ignore the signal, and children inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 class HangUp:
     def find_spec(self, name, path=None, target=None):
         if name.startswith("sottovoce."):

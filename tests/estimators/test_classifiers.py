@@ -214,6 +214,6 @@ def test_bad_input_is_named(classifier: Any) -> None:
 
 def test_sample_weights_are_for_exact_moments() -> None:
     X, margins = table(9)
-    with pytest.raises(InputError, match="sample_weight: expected none with sampled rados") as e:
+    with pytest.raises(InputError, match="sample_weight: sampled rados take no weights") as e:
         MeanVarianceRadoClassifier(n_rados=10).fit(X, margins > 0, sample_weight=np.ones(60))
     assert e.value.hints

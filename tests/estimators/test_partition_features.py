@@ -151,7 +151,7 @@ def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict
 )
 def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remote: str) -> None:
     """By all peers' labels of entities that were held back, with the plan's remote part."""
-    entities, alphas = wards(105 if engine == "paillier" else 150), (0.5, 2.0)
+    entities, alphas = wards(150), (0.5, 2.0)
     model = toy(
         engine=engine,
         remote=remote,

@@ -69,7 +69,7 @@ def documents_of(model):
 @pytest.mark.parametrize("task", ["urgency", "diagnosis"])
 def test_sealed_equals_plain_and_beats_every_site_alone(task) -> None:
     # With so few columns, words alone: stretches of characters would crowd them out.
-    model = fitted(task, ngrams=(1, 1), characters=None)
+    model = fitted(task, ngrams=(1, 1), characters=None, held_out=0.2)
     plan, test = model.study_.study.plan, held_out(model)
     key = model.study_.models["north"].key
     sealed = model.study_.classify("north", test).classes

@@ -49,7 +49,7 @@ def test_three_sites_train_and_use_a_model_that_nobody_holds(tmp_path: Path) -> 
         for seat in ("coordinator", "member-north"):
             left = steps_left(net, seat)
             assert left == sorted(left, reverse=True), "people are told how many steps follow"
-            assert left[0] > 5
+            assert left[0] > 3
             assert left[-1] <= 1
         # Everybody's process has ended; fresh ones go on from their disks.
         async with net.serving(), net.staying(*SITES):

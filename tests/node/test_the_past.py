@@ -51,6 +51,9 @@ async def never(*_: Any) -> None:
 
 
 class Silent:
+    def held_back(self) -> float:
+        return 0.0
+
     def __getattr__(self, _: str) -> Any:
         return lambda *_: None
 

@@ -72,7 +72,7 @@ def test_open_uploads_are_bounded_and_old_ones_make_room(tmp_path):
     async def story(mailbox):
         for number in range(3):
             await mailbox.open_upload(sealed(b"body", session=bytes([number])))
-        with pytest.raises(Refusal, match="at most 3 open uploads"):
+        with pytest.raises(Refusal, match="more than 3 open uploads"):
             await mailbox.open_upload(sealed(b"body", session=bytes([3])))
         await mailbox.open_upload(sealed(b"body", 0, sender="carol"))
         now[0] = 8 * 86_400.0

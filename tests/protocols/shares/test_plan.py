@@ -50,7 +50,7 @@ def test_in_real_numbers_the_steps_keep_their_promises(
         theta, r = theta + d, r - t * 2.0**plan.matrix_bits * d
         theta, d, r = (part * 2.0**step.doublings for part in (theta, d, r))
     found = theta / 2.0**plan.solution.fraction_bits
-    assert np.allclose(found, b / t, rtol=2**-12)
+    assert np.allclose(found, b / t, rtol=2**-14)
     assert np.abs(r).max() / 2.0**plan.residual_shift < plan.residual_bound
     assert np.abs(theta).max() < plan.solution.bound
 
@@ -134,7 +134,7 @@ def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None
     assert plan.constant_bits == stored["constant_bits"]
     found = [[step.momentum, step.gain] for step in plan.steps]
     known = min(len(found), len(stored["constants"]))
-    assert known >= 4
+    assert known >= 5
     assert found[:known] == stored["constants"][:known]
 
 
@@ -152,7 +152,7 @@ def test_a_bit_that_saves_one_step_in_twenty_is_taken_where_there_is_room() -> N
     fewest = course.constant_bits(system.ceiling / system.penalty)
     wide, narrow = (
         course.ExactIteration.of(system, course.PRECISION, room=room)
-        for room in (64, fewest + course.noise_bits(141))
+        for room in (64, fewest + course.noise_bits(200))
     )
     assert narrow.constant_bits == fewest < wide.constant_bits
     assert len(wide.constants) < 0.95 * len(narrow.constants)

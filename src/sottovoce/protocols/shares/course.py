@@ -16,7 +16,7 @@ import numpy as np
 from sottovoce.errors import BoundError, InputError
 
 # The share of the residual that may be left in every direction: θ is right to as much of itself.
-PRECISION = 2.0**-12
+PRECISION = 2.0**-14
 MOST_STEPS = 4096
 # Entries of the final residual are brought down to this many bits before they are squared.
 _RESIDUAL_BITS = 16
