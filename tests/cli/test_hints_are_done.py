@@ -98,8 +98,7 @@ COMMANDS = {
         "test_a_study_that_is_over_says_what_happened_and_what_can_be_done"
     ),
     "classify": (
-        "tests/node/test_whole_study.py::"
-        "test_three_sites_train_a_model_on_shares_and_use_it_days_later"
+        "tests/node/test_quorum_study.py::test_three_sites_train_and_use_a_model_that_nobody_holds"
     ),
     "evaluate": (
         "tests/node/test_whole_study.py::test_peers_evaluate_together_and_each_sees_its_own_table"
