@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MADE := $(VENV)/.made
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 # One test process more than there are cores: tests of services wait for each other now and then.
@@ -27,21 +28,24 @@ help:  ## this list
 
 setup: $(READY)  ## make .venv and install the package with its development tools
 
-$(INSTALLED): pyproject.toml
+$(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or later is needed, found $$($(PYTHON) --version)"; \
 	    echo "hint: make PYTHON=/path/to/python3.11 setup"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: this Python cannot make a virtual environment"; \
 	    echo "hint: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(INSTALLED): pyproject.toml | $(MADE)
 	@echo "installing into $(VENV): half a minute or so, without a word"
 	@$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(READY): $(INSTALLED)
-	@echo "installing the development tools into $(VENV): a minute or two, without a word"
+$(READY): pyproject.toml | $(MADE)
+	@echo "installing with the development tools into $(VENV): a minute or two, without a word"
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	@touch $@
+	@touch $(INSTALLED) $@
 
 # The package alone: whoever looks at it first need not wait for tools that tests want.
 demo: $(INSTALLED)  ## the main job, from start to end
