@@ -4,12 +4,16 @@ import csv
 import shutil
 from pathlib import Path
 
+import pytest
+
 from harness.processes.terminals import WAIT_SECONDS, exported, opened, typed
 
 FOLDER = Path(__file__).parents[1] / "examples" / "alice-bob-cate"
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
+# By default tests/e2e/test_machines.py trains on ciphertexts between processes.
+@pytest.mark.soak
 def test_two_peers_get_from_a_study_to_labels(tmp_path: Path) -> None:
     folder = shutil.copytree(FOLDER, tmp_path / "example")
     # A strong penalty: the solve on ciphertexts takes fewer steps.

@@ -23,6 +23,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         yield found
 
 
+# The demo and tests/e2e type the same commands, of the same kind of study.
+@pytest.mark.soak
 def test_the_session_in_four_terminals_works(machine: Machine) -> None:
     cate, (*prepare, serve) = exported(lines_of(1))
     for line in prepare:

@@ -159,7 +159,9 @@ def test_columns_of_entities_that_are_larger_than_columns_can_be_stop_the_study(
         toy(engine=engine, categories=peers.categories, held_out=0.0).fit(peers.federation())
 
 
-@pytest.mark.parametrize("engine", [Engine.QUORUM, Engine.SHARES, Engine.PAILLIER])
+@pytest.mark.parametrize(
+    "engine", [Engine.QUORUM, Engine.SHARES, pytest.param(Engine.PAILLIER, marks=pytest.mark.soak)]
+)
 def test_without_the_comparison_the_residual_is_small_and_the_model_is_the_peers(
     engine: Engine, toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,9 +101,13 @@ MOMENT_WAYS: dict[str, Callable[[NDArray[np.int64]], list[Any]]] = {
     "upper triangle mod N": lambda m: [big(m[np.triu_indices(len(m))], MODULUS)],
     "two shares": lambda m: [m.astype(np.uint64) - uniform(*m.shape), uniform(*m.shape)],
 }
+LONG_WAYS = {"upper triangle mod N", "two shares"}
 
 
-@pytest.mark.parametrize("way", MOMENT_WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=pytest.mark.soak if way in LONG_WAYS else ()) for way in MOMENT_WAYS],
+)
 def test_moments_are_found_however_they_were_sent(
     notes: Victim, second: NDArray[np.int64], way: str
 ) -> None:

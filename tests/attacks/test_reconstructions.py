@@ -46,6 +46,7 @@ def test_known_signatures_and_one_rado_more_than_documents_give_everything(notes
     assert result.precision == result.recall == 1
 
 
+@pytest.mark.soak
 def test_known_signatures_give_dense_tables_too() -> None:
     table = load_ionosphere()
     signatures = RandomSignatures.draw(400, len(table), rng=np.random.default_rng(1))
@@ -126,6 +127,7 @@ def test_a_known_penalty_and_a_missing_mean_change_nothing_but_labels(notes: Vic
     assert result.labels_right == 0
 
 
+@pytest.mark.soak
 def test_pruning_rare_words_does_not_save_a_second_moment() -> None:
     pruned = victim(150, least=3)
     rows = pruned.unit_rows

@@ -172,6 +172,8 @@ def test_randomisers_of_the_profile_alone_tell_the_query(tagger: Tagger, model: 
         assert tagger.read(scores.residues[0]) == rows(seed).toarray()[0].tolist()
 
 
+# By default the whole study below.
+@pytest.mark.soak
 def test_the_coordinator_reads_no_query_through_randomisers(
     tagger: Tagger, model: Ciphertext
 ) -> None:

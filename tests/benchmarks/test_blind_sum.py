@@ -33,6 +33,7 @@ def test_nothing_to_measure_is_refused() -> None:
         measure(peers=2, words=1, rounds=1)
 
 
+@pytest.mark.soak
 def test_the_size_of_the_books_is_that_of_a_real_round() -> None:
     from harness.entropy import SeededEntropy
     from sottovoce.protocols.blind_sum import Plan, Round, SummedVector, WordSpace, pairwise

@@ -24,6 +24,7 @@ COLUMNS = [
 ]
 
 
+@pytest.mark.soak
 def test_a_row_holds_rates_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "_CHECK_ROUNDS", 1)
     rows = list(measure([ClassifyTrial(8, 10, 32, 1)], bits=768, kind=InsecureToyPlan))

@@ -27,6 +27,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.soak
 def test_a_row_for_exact_moments_and_one_for_every_number_of_rados() -> None:
     task = notes_task(AccuracySetting(features=48, peers=3), seeds=1, notes=500)
     exact, few = measure(task, [8], kind=InsecureToyPlan, key_bits=768)
@@ -92,6 +93,7 @@ def test_steps_are_those_that_the_dealer_works_out() -> None:
     assert result.unmoved > 5
 
 
+@pytest.mark.soak
 def test_steps_are_counted_for_made_up_documents_and_known_sets(tmp_path) -> None:
     command = ["steps", "--json", "--features", "8"]
     done = CliRunner().invoke(app, [*command, "--documents", "200"])

@@ -44,6 +44,7 @@ def test_made_up_documents_are_the_same_in_every_pass() -> None:
         assert {document.label for document in documents} == {"0", "1", "2", "3", "4"}
 
 
+@pytest.mark.soak
 def test_a_large_site_is_read_in_parts_and_trained_with_two_small_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -63,6 +64,7 @@ def test_the_work_of_every_axis_runs(axis: GrowthAxis, monkeypatch: pytest.Monke
     axis.work(min(*axis.sizes, 3) if axis.name in {"peers", "workers", "classes"} else 300)
 
 
+@pytest.mark.soak
 def test_the_command_measures_in_processes_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

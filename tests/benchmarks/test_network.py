@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from benchmarks.commands import app
@@ -11,6 +12,7 @@ from sottovoce.study import InsecureToyPlan
 from sottovoce.study.choices import Engine
 
 
+@pytest.mark.soak
 def test_a_row_holds_what_both_took() -> None:
     trial = NetworkTrial(Engine.SHARES, features=16, documents=120, labels=8)
     (row,) = measure([trial], kind=InsecureToyPlan, key_bits=768)

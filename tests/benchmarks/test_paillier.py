@@ -33,6 +33,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
     monkeypatch.setattr(schemes, "find_spec", find)
 
 
+@pytest.mark.soak
 def test_every_operation_has_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "heu")
     said: list[str] = []

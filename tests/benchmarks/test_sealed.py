@@ -23,6 +23,7 @@ def notes(count=400):
     return [note.document("urgency") for note in clinical_notes(count, random_state=4)]
 
 
+@pytest.mark.soak
 def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
     documents = notes()
     rare = [Document("something unheard of", "rare")] * 2
@@ -37,6 +38,7 @@ def test_sealed_equals_plain_and_beats_every_peer_alone() -> None:
     assert row["features"] == 64
 
 
+@pytest.mark.soak
 def test_members_find_the_labels_of_plaintext() -> None:
     documents = notes(200)
     setting = AccuracySetting(features=32, peers=3)
@@ -46,6 +48,7 @@ def test_members_find_the_labels_of_plaintext() -> None:
     assert row["agreement"] >= 0.95
 
 
+@pytest.mark.soak
 def test_fewer_features_than_asked_for_are_enough() -> None:
     documents = notes(200)
     task = SealedTask(
@@ -106,6 +109,7 @@ def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch
     assert "--engine: expected auto, quorum, shares, paillier, found 'steam'" in str(done.exception)
 
 
+@pytest.mark.soak
 def test_the_engine_of_a_task_is_the_one_of_its_study() -> None:
     documents = notes(200)
     task = SealedTask(
@@ -116,6 +120,7 @@ def test_the_engine_of_a_task_is_the_one_of_its_study() -> None:
     assert row["agreement"] >= 0.99
 
 
+@pytest.mark.soak
 def test_several_splits_are_one_row_over_all_their_documents() -> None:
     documents = notes(200)
     pairs = (SplitPair(documents[:150], documents[150:]), SplitPair(documents[70:], documents[:70]))

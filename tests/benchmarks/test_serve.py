@@ -10,6 +10,7 @@ from benchmarks.port.load import Load, measure
 from sottovoce.errors import InputError
 
 
+@pytest.mark.soak
 def test_every_contribution_arrives_and_everything_is_measured() -> None:
     steps: list[str] = []
     facts, rows = measure(Load(peers=6, features=40, trips=10), progress=steps.append)
@@ -28,6 +29,7 @@ def test_every_contribution_arrives_and_everything_is_measured() -> None:
     assert 20 < facts["coordinator_peak_mb"] < 1000
 
 
+@pytest.mark.soak
 def test_the_command_prints_one_json_object() -> None:
     command = ["serve", "--peers", "3", "--features", "8", "--trips", "10", "--json"]
     result = CliRunner().invoke(app, command)

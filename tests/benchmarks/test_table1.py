@@ -24,6 +24,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.soak
 def test_twenty_seeds_reach_every_bar() -> None:
     by_name = {(row.learner, row.peers): row for row in measure(PLAIN, seeds=20)}
     assert by_name["radoLearn", 4].misclassification <= 0.105

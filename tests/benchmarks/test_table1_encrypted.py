@@ -54,6 +54,7 @@ def rows():
         return list(measure(table1_encrypted.entries(setting), seeds=3))
 
 
+@pytest.mark.soak
 def test_each_row_equals_its_twin(rows) -> None:
     assert [(row.learner, row.rados, row.theta, row.bits) for row in rows] == [
         ("radoLearn", "encrypted", "plain", 768),
@@ -92,6 +93,7 @@ def test_scripts_get_more_columns_and_people_two_more_tables(rows) -> None:
     assert {kind: shown[kind] for kind in KINDS} == result["operations"]
 
 
+@pytest.mark.soak
 def test_the_command_prints_bits_kappa_ratio_and_operations(monkeypatch) -> None:
     monkeypatch.setattr("sottovoce.paper.table1.TableTrial", SmallTrial)
     setting = table1_encrypted.EncryptionSetting(KEY, SeededEntropy(1))

@@ -19,6 +19,7 @@ from benchmarks.studies.text import (
 )
 
 
+@pytest.mark.soak
 def test_documents_are_made_up_the_same_every_time_and_as_many_as_asked_for() -> None:
     first, second = (list(synthetic_documents(700)) for _ in range(2))
     assert first == second
@@ -36,6 +37,7 @@ def test_both_readers_give_second_moments_of_unit_rows() -> None:
     assert theirs.diagonal().sum() == pytest.approx(200)
 
 
+@pytest.mark.soak
 def test_rates_are_compared_with_the_partner_s_by_the_same_clock() -> None:
     rows = throughput(TextTrial(documents=400, features=128, workers=2, rounds=1))
     assert [row["clock"] for row in rows] == ["CPU"] * 3 + ["wall"] * 3
@@ -48,6 +50,7 @@ def test_rates_are_compared_with_the_partner_s_by_the_same_clock() -> None:
     assert all(row["documents_s"] > 0 and row["MB_s"] > 0 for row in rows)
 
 
+@pytest.mark.soak
 def test_peak_memory_is_a_child_s_own() -> None:
     (row,) = memory((100,))
     assert 30 < row["peak_MB"] < 1000

@@ -10,6 +10,7 @@ from benchmarks.port.traffic import LetterTraffic, measure
 from sottovoce.errors import InputError
 
 
+@pytest.mark.soak
 def test_every_letter_comes_and_memory_is_looked_at() -> None:
     result = CliRunner().invoke(app, ["traffic", "--seats", "2", "--letters", "40", "--json"])
     assert result.exit_code == 0, result.output

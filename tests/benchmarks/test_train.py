@@ -20,6 +20,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.soak
 def test_a_row_holds_what_a_whole_training_took() -> None:
     (trial,) = trials(Engine.SHARES, features=[64], documents=[600])
     toy = trial.plan(InsecureToyPlan, key_bits=768)
@@ -36,6 +37,7 @@ def test_a_row_holds_what_a_whole_training_took() -> None:
     assert (row["members"], row["threshold"], row["labels"]) == (None, None, "shares")
 
 
+@pytest.mark.soak
 def test_every_peer_of_a_quorum_is_a_member() -> None:
     (trial,) = trials(Engine.QUORUM, features=[32], documents=[300], peers=[3])
     toy = trial.plan(InsecureToyPlan, key_bits=768)

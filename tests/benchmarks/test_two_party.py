@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from benchmarks.arithmetic import two_party
@@ -37,6 +38,7 @@ def test_every_block_has_a_row() -> None:
         assert row["kib"] * 1024 > (row["asked"] + row["answered"]) * 768 // 4
 
 
+@pytest.mark.soak
 def test_the_command_prints_a_table_or_json(monkeypatch) -> None:
     monkeypatch.setattr(two_party, "generate", lambda bits, entropy: SETTING.key)
     size = ["--values", "2", "--features", "2", "--inverse", "3"]

@@ -72,6 +72,8 @@ def kill_a_worker(stream: Iterator[Document], children: Any) -> Iterator[Documen
     yield from stream
 
 
+# By default such processes build parts, in test_parts_on_clusters.py.
+@pytest.mark.soak
 def test_processes_give_the_same_counts_also_when_one_is_killed(
     expected: Counts, expected_model: bytes
 ) -> None:

@@ -122,7 +122,9 @@ def test_two_processes_give_the_same_bytes_also_when_one_is_killed(
     assert (tmp_path / "killed").exists()
 
 
-@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.soak)])
+# By default test_clusters.py counts on such a cluster, and processes build parts, above.
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [2, 4])
 def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
     table: Path, expected: str, number: int, tmp_path: Path
 ) -> None:

@@ -144,7 +144,7 @@ def test_sites_have_words_of_their_own(notes: ClinicalNotes) -> None:
         assert len(one & two) > 200
 
 
-@pytest.mark.parametrize("task", ["diagnosis", "urgency"])
+@pytest.mark.parametrize("task", [pytest.param("diagnosis", marks=pytest.mark.soak), "urgency"])
 def test_one_sites_classifier_is_clearly_worse_than_the_one_of_all_sites(task: Task) -> None:
     everything = clinical_notes(2400, sites=3, random_state=3)
     train = clinical_notes(1200, sites=3, random_state=3)

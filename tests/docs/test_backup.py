@@ -267,6 +267,7 @@ def test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat(tmp_path: Path, 
     asyncio.run(asyncio.wait_for(story(), 400))
 
 
+@pytest.mark.soak
 def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None:
     net = network(tmp_path, documents=120, features="8", stage="1 minute")
     mine = net.documents["valley"]
@@ -292,6 +293,7 @@ def test_documents_that_are_put_back_let_the_study_go_on(tmp_path: Path) -> None
     asyncio.run(asyncio.wait_for(story(), 400))
 
 
+@pytest.mark.soak
 def test_the_others_go_on_without_a_site_that_lost_its_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

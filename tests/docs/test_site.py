@@ -155,7 +155,7 @@ def test_every_command_that_a_sentence_names_exists() -> None:
         assert asked <= options | {"--help", "--install-completion", "--show-completion"}, command
 
 
-@pytest.mark.parametrize("page", ["first-study", "table"])
+@pytest.mark.parametrize("page", [pytest.param("first-study", marks=pytest.mark.soak), "table"])
 def test_the_python_of_the_tutorials_works(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

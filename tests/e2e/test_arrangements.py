@@ -52,7 +52,6 @@ def check_killed(place: Village, run: int) -> None:
 
 # Few, because each takes some fifteen seconds.
 SHORT = {
-    "features-zero-shares",
     "features-full-shares",
     "intermediary-texts",
     "outsourced",

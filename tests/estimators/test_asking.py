@@ -221,6 +221,7 @@ def test_a_threshold_is_where_normal_scores_are_of_either_class_as_often() -> No
         assert tried[1] == max(tried)
 
 
+@pytest.mark.soak
 def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
     parts = {
         name: ([f"{text} {name}" for text in TEXTS], LABELS) for name in ("alice", "bob", "carol")

@@ -49,7 +49,7 @@ def fitted(weights: str, engine: str = "shares", **settings: Any) -> ToyTextClas
     ).fit(LocalFederation(documents(), policy=ANYTHING))
 
 
-@pytest.mark.parametrize("engine", ["shares", "paillier"])
+@pytest.mark.parametrize("engine", ["shares", pytest.param("paillier", marks=pytest.mark.soak)])
 def test_a_peer_is_sent_the_weights_of_its_own_words_and_labels_its_own_texts(engine: str) -> None:
     listed, whole = fitted(REVEAL, engine), fitted("whole", engine)
     asked = [document.text for document in documents()["north"][:25]]

@@ -61,11 +61,13 @@ def test_exact_moments_give_the_model_that_peers_alone_would_give() -> None:
     assert distance(weights(fitted()), weights(fitted(helped=False))) < 1e-4
 
 
+@pytest.mark.soak
 def test_rados_of_forgotten_signatures_come_near() -> None:
     exact = weights(fitted(helped=False))
     assert 1e-4 < distance(weights(fitted(64)), exact) < 0.4
 
 
+@pytest.mark.soak
 def test_some_peers_may_build_for_themselves_and_classes_be_balanced() -> None:
     settings = {"engine": "paillier", "alpha": 10.0, "held_out": 0.0, "release": "peers"}
     some, none = (
@@ -77,6 +79,8 @@ def test_some_peers_may_build_for_themselves_and_classes_be_balanced() -> None:
     assert "intermediary-alice" not in some.study_.views
 
 
+# By default e2e/test_arrangements.py and study/test_arrangement_views.py.
+@pytest.mark.soak
 def test_texts_go_through_intermediaries_too_and_labels_stay_sealed() -> None:
     class ToyTextClassifier(TextClassifier):
         _plan_type = InsecureToyPlan

@@ -57,6 +57,7 @@ def test_the_model_is_ridge_on_the_owners_rows() -> None:
     assert model.engine_ == "paillier"
 
 
+@pytest.mark.soak
 def test_rados_of_forgotten_signatures_come_near_and_balanced_classes_work() -> None:
     X, _ = rows()
     exact = fitted().decision_function(X)

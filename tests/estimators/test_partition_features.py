@@ -111,6 +111,7 @@ def test_ionosphere_sealed_scores_equal_the_plaintext_twin(asker: str) -> None:
     assert 0.10 < wrong < 0.18
 
 
+@pytest.mark.soak
 def test_ionosphere_error_by_what_stands_for_the_features_of_others() -> None:
     entities, truth = ionosphere(), list(load_ionosphere().test.y)
     wrong = {}
@@ -128,8 +129,15 @@ def test_ionosphere_error_by_what_stands_for_the_features_of_others() -> None:
     assert np.mean(wrong["full"]) < np.mean(wrong["normalised"]) < np.mean(wrong["zero"])
 
 
-@pytest.mark.parametrize("engine", ["shares", "paillier"])
-@pytest.mark.parametrize("verdict", ["fss", "dgk"])
+@pytest.mark.parametrize(
+    ("verdict", "engine"),
+    [
+        ("fss", "shares"),
+        ("dgk", "shares"),
+        ("fss", "paillier"),
+        pytest.param("dgk", "paillier", marks=pytest.mark.soak),
+    ],
+)
 def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict: str) -> None:
     entities = wards()
     model = fitted("wards", engine=engine, verdict=verdict, alpha=5.0, remote="full")
@@ -147,7 +155,12 @@ def test_both_engines_give_the_labels_of_the_plaintext_twin(engine: str, verdict
 
 @pytest.mark.parametrize(
     ("engine", "remote"),
-    [("shares", "full"), ("shares", "zero"), ("shares", "normalised"), ("paillier", "full")],
+    [
+        ("shares", "full"),
+        pytest.param("shares", "zero", marks=pytest.mark.soak),
+        pytest.param("shares", "normalised", marks=pytest.mark.soak),
+        pytest.param("paillier", "full", marks=pytest.mark.soak),
+    ],
 )
 def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remote: str) -> None:
     """By all peers' labels of entities that were held back, with the plan's remote part."""
@@ -284,7 +297,10 @@ def seen_numbers(view: Any, key: Any, *, opens: bool) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("engine", "remote"), [("shares", "full"), ("paillier", "normalised")])
+@pytest.mark.parametrize(
+    ("engine", "remote"),
+    [("shares", "full"), pytest.param("paillier", "normalised", marks=pytest.mark.soak)],
+)
 def test_attacks_recover_nothing_from_any_view(engine: str, remote: str) -> None:
     entities = wards()
     model = fitted("wards", engine=engine, remote=remote, alpha=5.0)

@@ -97,7 +97,9 @@ def weights(model: ToySealedClassifier) -> np.ndarray:
     return released
 
 
-@pytest.mark.parametrize(("addition", "classes"), [("pairwise", 2), ("ring", 3)])
+@pytest.mark.parametrize(
+    ("addition", "classes"), [("pairwise", 2), pytest.param("ring", 3, marks=pytest.mark.soak)]
+)
 def test_it_is_the_descent_on_the_rados_of_the_union(recorded, addition, classes) -> None:
     model = toy(**DESCENT, addition=addition).fit(federation(classes=classes))
     assert len(recorded.parts) == len(PEERS)
@@ -107,6 +109,8 @@ def test_it_is_the_descent_on_the_rados_of_the_union(recorded, addition, classes
     assert np.abs(weights(model) - twin).max() < 1e-3 * np.abs(twin).max()
 
 
+# By default test_text_classifier.py samples rados of texts.
+@pytest.mark.soak
 def test_texts() -> None:
     settings = {**DESCENT, "key_bits": 768, "rados": 64, "release": "sealed", "min_documents": 1}
     parts = {site: told_apart(20, seed) for seed, site in enumerate(("north", "east", "west"))}
@@ -241,6 +245,7 @@ def test_a_peer_that_makes_up_long_rados_leaves_the_range_and_the_study_stops(mo
         made_up(monkeypatch, 1 / 2)
 
 
+@pytest.mark.soak
 def test_within_the_range_one_peer_of_four_turns_the_model_around(monkeypatch) -> None:
     """What it costs that rados are compared with no rows."""
     honest = weights(fitted())[:, 0]

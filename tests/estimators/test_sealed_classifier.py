@@ -44,7 +44,9 @@ def on_grid(X):
 
 
 # A larger penalty needs fewer steps, each of which takes the paper's engine a second.
-@pytest.mark.parametrize(("engine", "alpha"), [("shares", 1.0), ("paillier", 20.0)])
+@pytest.mark.parametrize(
+    ("engine", "alpha"), [("shares", 1.0), pytest.param("paillier", 20.0, marks=pytest.mark.soak)]
+)
 def test_ionosphere_at_four_peers_equals_plaintext_ridge(engine, alpha) -> None:
     data = load_ionosphere()
     model = ionosphere(engine=engine, alpha=alpha)

@@ -104,7 +104,12 @@ def tokens(**settings):
 
 @pytest.mark.parametrize(
     ("labelling", "drug", "other"),
-    [("types", ("Drug",), ()), ("inside", "inside", "outside"), ("bio", "I-Drug", "O")],
+    [
+        # The other schemes: study/test_levels.py.
+        pytest.param("types", ("Drug",), (), marks=pytest.mark.soak),
+        ("inside", "inside", "outside"),
+        pytest.param("bio", "I-Drug", "O", marks=pytest.mark.soak),
+    ],
 )
 def test_tokens_get_the_classes_of_entities_with_their_places(labelling, drug, other) -> None:
     text = "Started calcium heparin on day 7."
@@ -145,6 +150,8 @@ def test_a_sealed_study_names_no_words() -> None:
     assert 'release="peers"' in refused.value.hints[0]
 
 
+# By default study/test_training.py.
+@pytest.mark.soak
 def test_balanced_classes_weigh_the_same_sealed_and_plain() -> None:
     model = urgency(class_weight="balanced")
     plan, documents = model.study_.study.plan, model.federation_.documents
@@ -192,7 +199,7 @@ def test_a_budget_that_is_spent_is_said_before_and_after() -> None:
     ("peers", "helpers", "settings", "engine"),
     [
         (3, {}, {}, "quorum"),
-        (4, {}, {"release": "sealed"}, "quorum"),
+        pytest.param(4, {}, {"release": "sealed"}, "quorum", marks=pytest.mark.soak),
         (2, {}, {"min_peers": 2}, "shares"),
         (3, {"dealer_at": "north"}, {}, "shares"),
         (3, {}, {"verdict": "fss"}, "shares"),
@@ -228,6 +235,8 @@ def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> N
         alone.predict(["heart pain"])
 
 
+# By default study/test_training.py.
+@pytest.mark.soak
 def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
     model = urgency(verdict="dgk", alpha=(0.5, 2.0), features=16)
     assert model.study_.models["north"].alpha in {0.5, 2.0}
@@ -270,7 +279,7 @@ def test_a_peer_that_left_has_no_model_and_too_few_stop_the_study() -> None:
         left.fit(LocalFederation(parts))
 
 
-@pytest.mark.parametrize("release", ["sealed", "peers"])
+@pytest.mark.parametrize("release", ["sealed", pytest.param("peers", marks=pytest.mark.soak)])
 def test_a_stored_part_answers_as_it_did(tmp_path, release) -> None:
     model, path = urgency(release=release), tmp_path / "harbour.model"
     model.save(path, peer="harbour")

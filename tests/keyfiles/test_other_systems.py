@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # As Windows has it: no such modules, no such functions, no such flags.
 WITHOUT = """
 import os, signal, sys
@@ -31,6 +33,8 @@ def run(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+# By default the study below imports what it needs.
+@pytest.mark.soak
 def test_every_module_imports(tmp_path: Path) -> None:
     done = run(
         "import pkgutil, sottovoce\n"

@@ -77,8 +77,8 @@ def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) ->
         ("consent", "agreement"),
         # By default refused below, by a process that dies then.
         pytest.param("masked-parts", "dictionary", marks=pytest.mark.soak),
-        ("done", ""),
-        ("revealed-shares", "training"),
+        pytest.param("done", "", marks=pytest.mark.soak),
+        pytest.param("revealed-shares", "training", marks=pytest.mark.soak),
     ],
 )
 def test_who_refuses_a_letter_leaves_and_the_others_go_on(

@@ -131,6 +131,8 @@ def test_enrolment_that_ends_with_enough_goes_on_and_takes_nobody_later(
     asyncio.run(story())
 
 
+# By default test_one_study_against_the_others.py.
+@pytest.mark.soak
 def test_several_studies_share_one_port(tmp_path: Path) -> None:
     net = network(tmp_path, features="8")
     tokens = create_study(net.place, net.text.replace("urgency of", "second"), read=read_toy)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from harness.network import TOY_POLICY, Network
 from harness.tables import PATIENT_STUDY, patient_rows, varied
@@ -17,6 +18,8 @@ TEXT = varied(
 PEERS = ("north", "harbour", "valley")
 
 
+# By default estimators/test_feature_lists.py, and e2e/test_arrangements.py.
+@pytest.mark.soak
 def test_sites_are_sent_the_weights_of_their_own_features(tmp_path: Path) -> None:
     parts = {site: patient_rows(seed) for seed, site in enumerate(PEERS)}
     # Nobody measured sugar in the north: it lists pulse alone, and gets no weight of sugar.

@@ -48,6 +48,8 @@ def test_notes_are_read_with_both_levels(tmp_path: Path) -> None:
     assert any(span.type == "Drug" for document in documents for span in document.spans)
 
 
+# By default study/test_levels.py, in memory.
+@pytest.mark.soak
 def test_sites_learn_both_levels(tmp_path: Path) -> None:
     text = TEXT.replace("types =", SMALL + "types =") + MORE
     plan = described(text).plan

@@ -177,7 +177,7 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
     assert models(found) == set(net.documents) - {"valley"}
 
 
-@pytest.mark.parametrize("stage", ["dictionary", "training"])
+@pytest.mark.parametrize("stage", [pytest.param("dictionary", marks=pytest.mark.soak), "training"])
 def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
     tmp_path: Path, stage: str
 ) -> None:
@@ -310,6 +310,8 @@ def test_a_closed_study_answers_nothing(trained: Network) -> None:
     assert not list((trained.place.folder / "studies").rglob("coordinator/key"))
 
 
+# By default test_approving.py refuses letters.
+@pytest.mark.soak
 def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None:
     net = four(tmp_path)
 

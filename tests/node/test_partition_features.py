@@ -123,6 +123,8 @@ def federated(root: Path) -> tuple[Network, dict[str, Path]]:
     return net, paths
 
 
+# By default e2e/test_arrangements.py kills who answers.
+@pytest.mark.soak
 def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -> None:
     net, paths = federated(tmp_path)
     choice = SourceChoice(str(paths["valley"]), group="patient")
@@ -145,6 +147,8 @@ def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -
     asyncio.run(story())
 
 
+# By default estimators/test_partition_mistakes.py names it.
+@pytest.mark.soak
 def test_an_entity_that_only_one_peer_has_is_named(tmp_path: Path) -> None:
     net, paths = federated(tmp_path)
     choice = SourceChoice(str(paths["valley"]), group="patient")

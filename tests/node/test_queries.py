@@ -117,6 +117,7 @@ def test_a_query_that_is_killed_at_any_step_is_answered_and_charged_once(
     asyncio.run(story())
 
 
+@pytest.mark.soak
 def test_an_evaluation_that_is_killed_again_and_again_is_held_and_charged_once(
     trained: Network,
 ) -> None:

@@ -50,7 +50,11 @@ def outcome(root: Path) -> list[StoppedError]:
         (ViolationError(TOKEN, party="valley"), "the coordinator refused what valley sent"),
         (MalformedError(TOKEN), "the coordinator ended with an error (malformed)"),
         (InputError(f"line 7: {TOKEN}"), "the coordinator ended with an error (input)"),
-        (BoundError(TOKEN), "the coordinator ended with an error (bound)"),
+        pytest.param(
+            BoundError(TOKEN),
+            "the coordinator ended with an error (bound)",
+            marks=pytest.mark.soak,
+        ),
         (AbsenceError(TOKEN, party="valley"), "expected at least 3, found 2; missing valley"),
     ],
     ids=lambda case: type(case).__name__ if isinstance(case, SottovoceError) else "",

@@ -43,10 +43,10 @@ async def _cancelled(tasks: Sequence["asyncio.Task[object]"]) -> None:
     [
         ("agreement", "valley"),
         ("dictionary", "valley"),
-        ("dictionary", "evaluator"),
+        pytest.param("dictionary", "evaluator", marks=pytest.mark.soak),
         ("training", "valley"),
-        ("training", "evaluator"),
-        ("training", "dealer"),
+        pytest.param("training", "evaluator", marks=pytest.mark.soak),
+        pytest.param("training", "dealer", marks=pytest.mark.soak),
     ],
 )
 def test_a_restored_site_sends_nothing(tmp_path: Path, stage: str, seat: str) -> None:
@@ -74,7 +74,7 @@ def test_a_restored_site_sends_nothing(tmp_path: Path, stage: str, seat: str) ->
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("stage", ["query", "evaluation"])
+@pytest.mark.parametrize("stage", ["query", pytest.param("evaluation", marks=pytest.mark.soak)])
 def test_a_restored_asker_sends_nothing(trained: Network, tmp_path: Path, stage: str) -> None:
     mine = list(trained.documents["valley"])
     asked = mine[:3] if stage == "query" else mine
@@ -110,6 +110,8 @@ def test_a_restored_asker_sends_nothing(trained: Network, tmp_path: Path, stage:
     asyncio.run(story())
 
 
+# By default simulation/test_copies.py runs seats twice.
+@pytest.mark.soak
 def test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,8 @@ def test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out(
     asyncio.run(story())
 
 
+# By default simulation/test_copies.py.
+@pytest.mark.soak
 def test_a_restored_site_that_sent_nothing_since_goes_on_with_the_same_bytes(
     tmp_path: Path,
 ) -> None:

@@ -133,7 +133,7 @@ def left_in_the_mailbox(net: Network, written: Written) -> list[tuple[str, str, 
     return [(match.sender, match.recipient, tag_of(match.body)) for match in matches]
 
 
-@pytest.mark.parametrize("engine", ["shares", "paillier"])
+@pytest.mark.parametrize("engine", ["shares", pytest.param("paillier", marks=pytest.mark.soak)])
 def test_after_a_finished_study(tmp_path: Path, written: Written, engine: str) -> None:
     net = network(tmp_path, features="8", engine=engine)
 

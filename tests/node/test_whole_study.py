@@ -31,6 +31,8 @@ def test_three_sites_train_a_model_on_shares_and_use_it_days_later(trained: Netw
     asyncio.run(used_days_later(trained))
 
 
+# By default tests/e2e/test_machines.py trains on ciphertexts.
+@pytest.mark.soak
 def test_three_sites_train_a_model_on_ciphertexts_and_use_it_days_later(tmp_path: Path) -> None:
     net = network(tmp_path, engine="paillier", features="8")
 
@@ -43,6 +45,8 @@ def test_three_sites_train_a_model_on_ciphertexts_and_use_it_days_later(tmp_path
     asyncio.run(story())
 
 
+# By default test_evaluations.py evaluates.
+@pytest.mark.soak
 def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> None:
     helpers = '[helpers]\ntrust = "Trust"\n'
     # Scores are to differ: a strong penalty would put them all on one side of a threshold.

@@ -45,7 +45,13 @@ def test_each_party_alone_says_what_it_said_at_the_table(name: str) -> None:
         assert said == [packet for packet in packets if packet.sender == party]
 
 
-@pytest.mark.parametrize("name", MADE.SPOILT)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.soak if name == "central" else ())
+        for name in MADE.SPOILT
+    ],
+)
 def test_a_packet_of_each_kind_made_wrong_is_refused_as_on_file(name: str) -> None:
     packets = packets_of(name)
     assert len(VECTORS[name]["bad"]) >= 90

@@ -24,9 +24,9 @@ from sottovoce.wire.tags import kebab
 @pytest.mark.parametrize(
     ("engine", "settings"),
     [
-        ("binary", {}),
+        pytest.param("binary", {}, marks=pytest.mark.soak),
         ("binary", {"verdict": "dgk", "features": 12, "held_out": 0.06, "thresholds": (0.0,)}),
-        ("binary", {"alpha": (1.0, 2.0)}),
+        pytest.param("binary", {"alpha": (1.0, 2.0)}, marks=pytest.mark.soak),
         ("encrypted", {"features": 8, "release": "peers"}),
     ],
 )

@@ -27,6 +27,7 @@ def transcript(hash_seed: int, threads: int) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.soak
 def test_whole_studies_send_the_same_bytes_in_any_process() -> None:
     """Both engines, two classes and four, a list of penalties, labels by fss and by dgk."""
     one, other = transcript(1, 1), transcript(2, 2)
@@ -35,7 +36,7 @@ def test_whole_studies_send_the_same_bytes_in_any_process() -> None:
     assert one == other
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("threads", [2, pytest.param(3, marks=pytest.mark.soak)])
 def test_moments_are_the_same_to_the_last_bit_with_any_number_of_threads(
     binary: Case, threads: int
 ) -> None:

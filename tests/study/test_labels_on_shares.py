@@ -65,11 +65,11 @@ DIAGNOSES = tuple(sorted({note.label for note in notes(300, label="diagnosis")["
     [
         {},
         {"operating_point": (0.25,)},
-        {"labels": Labels(DIAGNOSES)},
+        pytest.param({"labels": Labels(DIAGNOSES)}, marks=pytest.mark.soak),
         {"labels": Labels(DIAGNOSES, exclusive=False)},
-        {"reading": Reading(Level.SENTENCE)},
+        pytest.param({"reading": Reading(Level.SENTENCE)}, marks=pytest.mark.soak),
         {"verdict": "dgk", "thresholds": (0.0,), "held_out": 0.2},
-        {"alpha": (0.5, 8.0)},
+        pytest.param({"alpha": (0.5, 8.0)}, marks=pytest.mark.soak),
     ],
     ids=["two classes", "operating point", "several", "overlap", "sentences", "dgk", "penalties"],
 )

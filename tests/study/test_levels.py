@@ -69,7 +69,12 @@ def truth(case: Case, test: list[Document]) -> list[Classes]:
         (Scheme.INSIDE, Level.TOKEN, {}),
         (Scheme.SINGLE, Level.TOKEN, {"class_weight": "balanced"}),
         (Scheme.BIO, Level.TOKEN, {}),
-        (Scheme.INSIDE, Level.TOKEN, {"engine": "paillier", "features": 8, "alpha": 5.0}),
+        pytest.param(
+            Scheme.INSIDE,
+            Level.TOKEN,
+            {"engine": "paillier", "features": 8, "alpha": 5.0},
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_every_row_of_a_level_is_the_plain_learner_s(

@@ -30,7 +30,11 @@ def documents() -> dict[str, list[Document]]:
     }
 
 
-@pytest.mark.parametrize("settings", [{"engine": "shares"}, {"engine": "quorum"}], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [{"engine": "shares"}, pytest.param({"engine": "quorum"}, marks=pytest.mark.soak)],
+    ids=str,
+)
 def test_77_classes_equal_the_plain_winner(toy_key: SecretKey, settings: dict[str, Any]) -> None:
     plan = InsecureToyPlan(
         "intents",

@@ -74,7 +74,10 @@ def test_every_verdict_at_an_operating_point_is_the_plain_one(
 QUORUM = {"with_evaluator": False, "with_dealer": False}
 
 
-@pytest.mark.parametrize("kind", POINTS)
+# Labels that overlap have an operating point of every row above.
+@pytest.mark.parametrize(
+    "kind", ["binary", "three", pytest.param("overlapping", marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(
     ("settings", "count", "seats"),
     [

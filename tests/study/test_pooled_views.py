@@ -117,7 +117,7 @@ def truth(outcome: StudyOutcome) -> tuple[Any, list[int]]:
     return rows, [1 if document.label == "urgent" else -1 for document in documents]
 
 
-@pytest.mark.parametrize("members", SIZES)
+@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_what_may_be_pooled_is_noise(members: int) -> None:
     outcome = studied(members)
     assert outcome.study.quorum.threshold == SIZES[members]

@@ -93,7 +93,7 @@ def exact_weights(outcome: StudyOutcome) -> np.ndarray:
     return model.scores.folded(theta)
 
 
-@pytest.mark.parametrize("sites", [3, 5])
+@pytest.mark.parametrize("sites", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_the_model_is_that_of_a_trusted_friend(sites: int) -> None:
     outcome = plain(sites)
     exact = exact_weights(outcome)
@@ -117,7 +117,7 @@ def test_labels_are_those_of_the_shared_model() -> None:
     ("sites", "settings"),
     [
         (3, {}),
-        (3, {"thresholds": (-0.31, 0.0, 0.1, 0.77)}),
+        pytest.param(3, {"thresholds": (-0.31, 0.0, 0.1, 0.77)}, marks=pytest.mark.soak),
         # As the count among five of protocols/quorum/test_tally.py, with a study around it.
         pytest.param(5, {}, marks=pytest.mark.soak),
     ],
@@ -170,7 +170,7 @@ def test_members_may_be_named_and_the_others_contribute() -> None:
     assert len(outcome.classify(names[3], documents).classes) == 3
 
 
-@pytest.mark.parametrize("sites", [3, 5])
+@pytest.mark.parametrize("sites", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_labels_that_a_member_deals_for_are_those_of_full_strength(sites: int) -> None:
     full, fast = plain(sites), plain(sites, verdict="fss")
     documents = notes(sites=sites, documents=60 * sites)

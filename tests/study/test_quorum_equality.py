@@ -68,7 +68,9 @@ def assert_labels_are_plain(mine: Case, asker: str) -> None:
     assert not [place for place in different if clear[place]]
 
 
-@pytest.mark.parametrize("classes", [1, 2, 8, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "classes", [1, 2, *(pytest.param(classes, marks=pytest.mark.soak) for classes in (8, 20))]
+)
 def test_labels_and_roc_are_the_plain_learner_s(classes: int, toy_key: SecretKey) -> None:
     mine = case(toy_key, classes, thresholds=(-0.5, 0.0, 0.3))
     assert_labels_are_plain(mine, "valley")
@@ -79,7 +81,8 @@ def test_labels_and_roc_are_the_plain_learner_s(classes: int, toy_key: SecretKey
 @pytest.mark.parametrize(
     "settings",
     [
-        {"alpha": (0.5, 32.0)},
+        # By default test_quorum.py chooses one.
+        pytest.param({"alpha": (0.5, 32.0)}, marks=pytest.mark.soak),
         {"distrusted": (0, 3, 4), "epsilon": 0.25},
         {"class_weight": "balanced"},
         {"operating_point": (0.2, -0.1, 0.0)},

@@ -137,7 +137,7 @@ def test_engine_paillier_equals_plain_without_a_dealer(encrypted: Case) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"release": "peers"},
+        pytest.param({"release": "peers"}, marks=pytest.mark.soak),
         {"distrusted": (0, 5, 7), "epsilon": 0.5, "class_weight": "balanced"},
     ],
     ids=["released", "gamma"],
@@ -153,7 +153,11 @@ def test_auto_takes_shares_where_somebody_deals(binary: Case, encrypted: Case) -
     assert encrypted.changed(engine="auto").study.engine == "paillier"
 
 
-@pytest.mark.parametrize("seats", [{}, {"dealer_at": "north"}], ids=["independent", "peer deals"])
+@pytest.mark.parametrize(
+    "seats",
+    [{}, pytest.param({"dealer_at": "north"}, marks=pytest.mark.soak)],
+    ids=["independent", "peer deals"],
+)
 def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     binary: Case, seats: dict[str, str]
 ) -> None:
@@ -185,6 +189,8 @@ def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: 
     assert equal(answer.classes, case.plain(test, alpha=alpha)) >= 0.999
 
 
+# By default test_leaving.py, while it is chosen.
+@pytest.mark.soak
 def test_a_penalty_is_chosen_by_who_is_left(encrypted: Case) -> None:
     plan = replace(encrypted.plan, features=4, alpha=(2.0, 20.0))
     case = Case(notes(280, sites=4), plan, encrypted.key)

@@ -73,7 +73,16 @@ def small(
     return Case(notes(documents), plan, key, seats)
 
 
-@pytest.fixture(scope="module", params=list(SEATS))
+# A peer that evaluates pools two views; who pools a dealer's: test_labels_on_shares.py.
+EVERY_RUN = "a peer evaluates"
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=() if name == EVERY_RUN else pytest.mark.soak) for name in SEATS
+    ],
+)
 def case(request: pytest.FixtureRequest, toy_key: SecretKey) -> Case:
     """A study with queries of every peer and an evaluation."""
     case = small(toy_key, SEATS[request.param])
@@ -160,7 +169,12 @@ def test_attacks_recover_nothing_from_a_study_on_ciphertexts(encrypted: Case) ->
 
 
 @pytest.mark.parametrize(
-    ("engine", "release"), [("shares", "margin"), ("shares", "peers"), ("paillier", "peers")]
+    ("engine", "release"),
+    [
+        ("shares", "margin"),
+        ("shares", "peers"),
+        pytest.param("paillier", "peers", marks=pytest.mark.soak),
+    ],
 )
 def test_attacks_recover_nothing_where_scores_or_weights_are_released(
     engine: str, release: str, toy_key: SecretKey

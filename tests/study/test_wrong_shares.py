@@ -127,7 +127,7 @@ def test_a_wrong_share_stops_a_query(sites: int) -> None:
             assert result == expected, kind
 
 
-@pytest.mark.parametrize("sites", [3, 5])
+@pytest.mark.parametrize("sites", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_a_wrong_share_stops_a_query_that_a_member_deals_for(sites: int) -> None:
     outcome, mine = trained(sites, verdict="fss"), documents(sites)
     asker, other, *_ = mine
@@ -139,7 +139,7 @@ def test_a_wrong_share_stops_a_query_that_a_member_deals_for(sites: int) -> None
         assert caught.value.party == member_of(other)
 
 
-@pytest.mark.parametrize("sites", [3, 5])
+@pytest.mark.parametrize("sites", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_a_wrong_share_stops_an_evaluation(sites: int) -> None:
     outcome, mine = trained(sites), documents(sites)
     for name in mine:

@@ -34,6 +34,7 @@ def test_vectors(case: dict) -> None:
     assert tokens_of(WordTokenizer(**settings), case["text"]) == case["tokens"]
 
 
+@pytest.mark.soak
 def test_every_character_folds_as_it_did() -> None:
     sys.path.insert(0, str(VECTORS))
     try:

@@ -287,7 +287,7 @@ def test_masks_of_different_agreed_sets_do_not_cancel(watched: Watched) -> None:
 # Many peers: neighbours instead of everybody.
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.soak), 1])
 def test_among_many_some_may_leave(seed: int) -> None:
     peers = tuple(f"peer {index:02}" for index in range(32))
     plan = plan_for(peers, receivers=(E,))

@@ -98,7 +98,14 @@ def case(members: int, threshold: int, *, classes: int = 1, **changes: float) ->
 
 
 @pytest.mark.parametrize(
-    ("members", "threshold", "classes"), [(3, 1, 1), (3, 1, 3), (4, 1, 3), (5, 2, 1), (9, 4, 3)]
+    ("members", "threshold", "classes"),
+    [
+        (3, 1, 1),
+        (3, 1, 3),
+        (4, 1, 3),
+        (5, 2, 1),
+        pytest.param(9, 4, 3, marks=pytest.mark.soak),
+    ],
 )
 def test_the_solution_is_that_of_a_trusted_friend(
     members: int, threshold: int, classes: int
