@@ -152,7 +152,6 @@ def test_a_file_source(copy: Copy) -> None:
     assert "message" in copy.run("-m", "sottovoce", "data", "inspect", "--help")
 
 
-@pytest.mark.soak
 def test_a_message_between_evaluator_and_coordinator(copy: Copy) -> None:
     solving = "src/sottovoce/study/stages/solving.py"
     copy.replace(solving, "class SolveNumbers(Message", f"{MESSAGE}class SolveNumbers(Message")
