@@ -89,7 +89,7 @@ bench: setup  ## every benchmark beside its partner
 	$(BIN)/python -m benchmarks all
 
 soak: export OPENBLAS_NUM_THREADS = 1
-soak: setup  ## the long tests, and every property on a thousand examples
+soak: setup  ## the long tests, and properties on a thousand examples unless a test sets fewer
 	$(PYTEST) -m 'soak or hypothesis' --hypothesis-profile=soak
 
 # Links and anchors are checked while it is built; nothing is fetched when it is read.
