@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 MADE := $(VENV)/.made
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+LOADED := $(VENV)/.loaded
 # One test process more than there are cores: tests of services wait for each other now and then.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -42,9 +43,10 @@ $(INSTALLED): pyproject.toml | $(MADE)
 	@$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
+# Most modules of the tools are never loaded; the others are compiled when they are.
 $(READY): pyproject.toml | $(MADE)
-	@echo "installing with the development tools into $(VENV): a minute or two, without a word"
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@echo "installing with the development tools into $(VENV): a minute or so, without a word"
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	@touch $(INSTALLED) $@
 
 # The package alone: whoever looks at it first need not wait for tools that tests want.
@@ -65,8 +67,15 @@ test: export TMPDIR := $(ROOMY)
 test: setup  ## lint and every test but the long ones
 	@$(MAKE) --no-print-directory --jobs=2 lint pytest
 
-pytest: setup
+pytest: setup $(LOADED)
 	$(PYTEST) || $(AGAIN)
+
+# One process compiles what all test processes load; at once, each would do it for itself.
+# Where a test cannot be loaded, the test run says so.
+$(LOADED): | $(READY)
+	@echo "compiling tests and what they load: half a minute or so, without a word"
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
+	@touch $@
 
 # The wheel in an empty environment of each, then a part of the tests that takes a minute.
 versions: setup  ## the wheel alone, and quick tests, with each of PYTHONS that is here
