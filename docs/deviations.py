@@ -176,15 +176,21 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "and `paillier`), so that single rows weigh more in the totals that it opens, and it reads "
         "their class, or where their scores lie among the thresholds",
         "every site asks about its held-out rows in an order that it draws, with empty rows among "
-        "them, so that nobody else knows which document a row is of; and the totals are no longer "
-        "than a joint count",
+        "them, so that the coordinator does not know which document a row is of; and the totals "
+        "are no longer than a joint count",
         named_tests(
             "rows_weighed_in_a_roc",
             "test_which_documents_a_coordinator_weighs_it_does_not_know",
             "test_in_the_order_of_the_file_it_would_read_every_class",
+            "test_without_a_dealer_it_does_not_know_whose_rows_it_weighs",
+            "test_without_a_dealer_it_would_read_every_class_in_the_order_of_the_file",
+            "test_where_others_look_rows_up_it_does_not_know_whose_rows_it_weighs",
+            "test_where_others_look_rows_up_it_would_read_every_class_in_the_order_of_the_file",
         ),
         "it reads some rows of a site so, without knowing whose: how many of a site's held-out "
-        "documents are of a class, for example, where the joint table tells that of all sites",
+        "documents are of a class, for example, where the joint table tells that of all sites; a "
+        'peer that looks rows up for others (`remote = "full"`) knows their order, and could tell '
+        "it the coordinator",
     ),
     Deviation(
         COORDINATOR,

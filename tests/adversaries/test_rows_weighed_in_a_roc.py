@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.studies import BINARY, Case, notes
-from sottovoce.paillier import SecretKey
-from sottovoce.protocols.shares import tally
+from harness.entities import toy, wards
+from harness.studies import BINARY, Case, Documents, notes
+from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.numbers.fixed import Scale
+from sottovoce.paillier import Plain, SecretKey
+from sottovoce.protocols.shares import tally, undealt_tally
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.queries import evaluation
 from sottovoce.study.queries.figures import truth_of
@@ -20,6 +23,8 @@ from sottovoce.study.queries.score_shares import RowOrder
 
 # Totals of so few rows leave these places of a count free.
 FIRST, EACH = 7, 4
+# Without a dealer, where numbers are added or taken away, one row at a threshold.
+WEIGHT = 8
 
 
 class Weighing:
@@ -63,17 +68,29 @@ def evaluated(
     key: SecretKey, monkeypatch: pytest.MonkeyPatch, labels_on: str
 ) -> tuple[Weighing, list[int]]:
     """What the coordinator reads, and the true marks in the order of the peer's file."""
-    plan = InsecureToyPlan(
-        "roc", BINARY, features=48, key_bits=768, dictionary="hashed", labels_on=labels_on
-    )
-    case = Case(notes(240), plan, key)
+    case = Case(notes(240), plan_of(48, labels_on=labels_on), key)
     outcome = case.run()
     weighing = Weighing(monkeypatch)
     outcome.evaluate(case.documents)
-    first = case.study.roster.peers[0]
-    mine = outcome.held_out(first, case.documents[first])
-    true = truth_of(BINARY, [(document.label,) for document in mine])
-    return weighing, true[:, 0].astype(int).tolist()
+    return weighing, marks_of(outcome, case.documents)
+
+
+def plan_of(features: int, **settings: Any) -> InsecureToyPlan:
+    return InsecureToyPlan(
+        "roc", BINARY, features=features, key_bits=768, dictionary="hashed", **settings
+    )
+
+
+def marks_of(outcome: StudyOutcome, documents: Documents) -> list[int]:
+    """The true marks of the first peer's held-out rows, in the order of its file."""
+    labels, first = outcome.study.plan.labels, outcome.study.roster.peers[0]
+    mine = outcome.held_out(first, documents[first])
+    true = truth_of(labels, [(document.label,) for document in mine])
+    return true[:, 0].astype(int).tolist()
+
+
+def in_the_order_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowOrder, "drawn", classmethod(lambda cls, size, _: cls.given(size)))
 
 
 @pytest.mark.parametrize("labels_on", ["shares", "paillier"])
@@ -95,6 +112,107 @@ def test_which_documents_a_coordinator_weighs_it_does_not_know(
 def test_in_the_order_of_the_file_it_would_read_every_class(
     toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RowOrder, "drawn", classmethod(lambda cls, size, _: cls.given(size)))
+    in_the_order_of_the_file(monkeypatch)
     weighing, true = evaluated(toy_key, monkeypatch, "shares")
     assert weighing.read()[: len(true)] == true
+
+
+class WeighingAlone:
+    """Without a dealer: the coordinator encrypts more than its half of a comparison.
+
+    The asker takes a number of the coordinator's as it is, or from 1, as its own half of the
+    comparison says: so the sign of what is added to a total tells the comparison, too.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.totals: list[np.ndarray] = []
+        self.rows = 0
+        honest, added, bit = undealt_tally.encrypt, evaluation._added, undealt_tally._BIT
+
+        def plain(values: Any, scale: Scale) -> Plain:
+            if scale is not bit or self.rows:
+                return Plain(values, scale)
+            self.rows = len(values)
+            return Plain(values + self.weights(values.shape), Scale(0, 2 << WEIGHT))
+
+        def encrypting(*given: Any, **named: Any) -> Any:
+            sent = honest(*given, **named)
+            return sent._like(sent.residues, sent.layout, bit)
+
+        def adding(*given: Any) -> Any:
+            self.totals.append(added(*given))
+            return self.totals[-1]
+
+        monkeypatch.setattr(undealt_tally, "Plain", plain)
+        monkeypatch.setattr(undealt_tally, "encrypt", encrypting)
+        monkeypatch.setattr(evaluation, "_added", adding)
+
+    def weights(self, shape: tuple[int, ...]) -> np.ndarray:
+        """One row at every threshold."""
+        weights = np.zeros(shape, np.int64)
+        for row in range(min(shape)):
+            weights[row, row] = 1 << WEIGHT
+        return weights
+
+    def read(self) -> list[int]:
+        """The mark of every row that was weighed."""
+        (totals,) = self.totals
+        weighed = range(min(self.rows, totals.shape[2]))
+        return [int(totals[0, 0, row]) >> WEIGHT & 1 for row in weighed]
+
+
+def evaluated_alone(
+    key: SecretKey, monkeypatch: pytest.MonkeyPatch, labels_on: str
+) -> tuple[list[int], list[int]]:
+    """What the coordinator reads without a dealer, and the true marks."""
+    case = Case(notes(150), plan_of(16, labels_on=labels_on, verdict="dgk"), key)
+    outcome = case.run()
+    weighing = WeighingAlone(monkeypatch)
+    outcome.evaluate(case.documents)
+    return weighing.read(), marks_of(outcome, case.documents)
+
+
+@pytest.mark.parametrize("labels_on", ["shares", "paillier"])
+def test_without_a_dealer_it_does_not_know_whose_rows_it_weighs(
+    toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch, labels_on: str
+) -> None:
+    read, true = evaluated_alone(toy_key, monkeypatch, labels_on)
+    assert any(read)
+    assert read[: len(true)] != true
+
+
+def test_without_a_dealer_it_would_read_every_class_in_the_order_of_the_file(
+    toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_order_of_the_file(monkeypatch)
+    read, true = evaluated_alone(toy_key, monkeypatch, "shares")
+    assert read[: len(true)] == true
+
+
+def evaluated_by_features(
+    monkeypatch: pytest.MonkeyPatch, remote: str
+) -> tuple[list[int], list[int]]:
+    """What the coordinator reads where others hold columns of the same rows, and the true marks."""
+    entities = wards(100)
+    federation = entities.federation()
+    model = toy(categories=entities.categories, remote=remote, held_out=0.25).fit(federation)
+    weighing = Weighing(monkeypatch)
+    model.evaluate()
+    return weighing.read(), marks_of(model.study_, federation.documents)
+
+
+@pytest.mark.parametrize("remote", ["full", "normalised"])
+def test_where_others_look_rows_up_it_does_not_know_whose_rows_it_weighs(
+    monkeypatch: pytest.MonkeyPatch, remote: str
+) -> None:
+    read, true = evaluated_by_features(monkeypatch, remote)
+    assert any(read)
+    assert read[: len(true)] != true
+
+
+def test_where_others_look_rows_up_it_would_read_every_class_in_the_order_of_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_the_order_of_the_file(monkeypatch)
+    read, true = evaluated_by_features(monkeypatch, "full")
+    assert read[: len(true)] == true

@@ -27,6 +27,7 @@ from sottovoce.study.queries.entities import (
     remote_part,
 )
 from sottovoce.study.queries.remote import RemoteScores
+from sottovoce.study.queries.score_shares import RowOrder
 from sottovoce.study.stages.blocks import BlockNumbers, deal_blocks
 
 
@@ -196,7 +197,7 @@ def test_answers_that_were_not_agreed_name_the_peer() -> None:
     def asked() -> Any:
         seats = outcome.study.answering_seats("alice")
         bring = remote_part(party, model, ["entity 1"], number=7, answering=seats)
-        program = bring(1)
+        program = bring(RowOrder.given(1))
         action = next(program)
         while not isinstance(action, Receive):
             action = program.send(None)

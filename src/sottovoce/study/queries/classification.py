@@ -38,6 +38,7 @@ the labels that it pays for, in a slower way.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -101,8 +102,8 @@ from sottovoce.text.labels import Classes
 
 _ASKED = "study/asked/v1"
 
-RemotePart = Callable[[int], Party[Encrypted]]
-"""Brings what others add to the scores of these rows (partition `features`)."""
+RemotePart = Callable[[RowOrder], Party[Encrypted]]
+"""Brings what others add to the scores of rows asked in this order (partition `features`)."""
 
 
 class VerdictWarning(UserWarning):
@@ -196,9 +197,7 @@ def ask(
     at = row_thresholds(model.operating_point, own, rows=size, width=plan.classes)
     marked = b"" if truth is None else truth.tobytes()
     party = party.drawing(_ASKED, *row_bytes(rows), marked, at.tobytes())
-    # Others look rows up in the order in which they were named.
-    mixes = evaluation and remote is None
-    order = RowOrder.drawn(size, party.entropy) if mixes else RowOrder.given(size)
+    order = RowOrder.drawn(size, party.entropy) if evaluation else RowOrder.given(size)
     filled, at = filled[order.places], at[order.places]
     groups = groups_of(truth, size)[order.places] if counts and truth is not None else None
     left = yield from granted(study, request, party.name)
@@ -208,7 +207,8 @@ def ask(
             labels, counted = yield from ask_shared(party, plan, request, shown)
         classes = classes_of(study.plan.labels, labels, plan.classes)
         return Answer(order.restored(classes, count), left, counted=counted, verdict=found_by)
-    share = yield from _score_share(party, model, request, filled, remote)
+    others = None if remote is None else partial(remote, order)
+    share = yield from _score_share(party, model, request, filled, others)
     if found_by is None:
         score_share = yield from receive(study.roster.coordinator, ScoreShare)
         back = order.back(count)
@@ -243,14 +243,14 @@ def _score_share(
     model: PeerModel,
     request: QueryRequest,
     rows: sparse.csr_array,
-    remote: RemotePart | None,
+    others: Callable[[], Party[Encrypted]] | None,
 ) -> Party[Words]:
     """The asker's shares of the scores of padded rows; the coordinator has the others."""
     if party.study.on_shares:
         return (yield from ask_own_dealt(party, model.scores, request, rows))
     scores = _products(party.study, model, rows, asker=party.name)
-    if remote is not None:
-        scores = scores + (yield from remote(request.documents))
+    if others is not None:
+        scores = scores + (yield from others())
     masked, share = masked_scores(model, scores, entropy=party.entropy)
     yield Send(party.study.roster.coordinator, MaskedScores(masked))
     return share

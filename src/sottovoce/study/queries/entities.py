@@ -33,6 +33,7 @@ from sottovoce.study.queries.remote import (
     covered,
     own_rows,
 )
+from sottovoce.study.queries.score_shares import RowOrder
 from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.text.documents import Document, digest_of
 
@@ -96,41 +97,44 @@ def remote_part(
     if not arrangement.asks_holders:
         return None
 
-    def bring(count: int) -> Party[Encrypted]:
+    def bring(order: RowOrder) -> Party[Encrypted]:
         # Queries are padded to whole ciphertexts: the last entity again, whose scores are dropped.
-        padded = [*entities, *list(entities[-1:]) * (count - len(entities))]
-        return (
-            yield from _ask_entities(
-                party, model, padded, RemoteQuestion(party.name, answering, number)
-            )
-        )
+        last = len(entities) - 1
+        places = [min(place, last) for place in order.places.tolist()]
+        question = RemoteQuestion(party.name, answering, number)
+        return (yield from _ask_entities(party, model, entities, places, question))
 
     return bring
 
 
-def _kept(model: PeerModel, count: int) -> Party[Encrypted]:
+def _kept(model: PeerModel, order: RowOrder) -> Party[Encrypted]:
     """The remote part that the asker has since the training, for every row of a query."""
     yield from ()
     if model.remote is None:
         raise MisuseError("model: the remote part beside the weights is missing")
-    return stack([model.remote[0]] * count)
+    return stack([model.remote[0]] * len(order.places))
 
 
 def _ask_entities(
-    party: PartyContext, model: PeerModel, entities: Sequence[str], asked: RemoteQuestion
+    party: PartyContext,
+    model: PeerModel,
+    entities: Sequence[str],
+    places: Sequence[int],
+    asked: RemoteQuestion,
 ) -> Party[Unsent]:
-    """At the asker: ⟨⟨remote part⟩⟩ of every entity."""
+    """At the asker: ⟨⟨remote part⟩⟩ of the entities at these places, in this order."""
+    named = tuple(entities[place] for place in places)
     for name in asked.answering:
-        yield Send(name, EntityQuestion(asked.number, tuple(entities)))
+        yield Send(name, EntityQuestion(asked.number, named))
     answers, unknown = {}, []
     for name in asked.answering:
         answer = yield Receive(name, (RemoteScores, EntityUnknown))
         if isinstance(answer, RemoteScores):
             answers[name] = answer
             continue
-        if not 0 <= answer.place < len(entities):
+        if not 0 <= answer.place < len(named):
             raise ViolationError("names an entity that was not asked about", party=name)
-        unknown.append((party.study.roster.peer_at(name), answer.place + 1))
+        unknown.append((party.study.roster.peer_at(name), places[answer.place] + 1))
     if unknown:
         peer, place = unknown[0]
         raise InputError(
@@ -138,7 +142,7 @@ def _ask_entities(
             f"for number {place} of those asked about",
             hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
         )
-    return added(party, model, answers, rows=len(entities))
+    return added(party, model, answers, rows=len(named))
 
 
 def answer_entities(
