@@ -116,7 +116,7 @@ def test_moments_are_found_however_they_were_sent(
     result = score(report.documents, notes.counts, notes.labels)
     assert result.word_for_word >= 38
     assert result.labels_right >= 38
-    assert "second moment" in {attempt.attack for attempt in report.successes}
+    assert "second moment" in {attempt.attack for attempt in report.attempts if attempt.documents}
 
 
 def test_what_was_seen_is_not_changed(seen: NDArray[np.int64], second: NDArray[np.int64]) -> None:
@@ -137,7 +137,7 @@ def test_documents_in_the_clear_and_known_signatures_are_found(notes: Victim) ->
     signatures = RandomSignatures.draw(44, 40, rng=np.random.default_rng(1))
     part = Part.of(notes.counts, notes.labels)
     view = [signatures.whole(), rados(part, signatures)]
-    results = {attempt.attack for attempt in attack_everything(view).successes}
+    results = {attempt.attack for attempt in attack_everything(view).attempts if attempt.documents}
     assert "known signatures" in results
 
 

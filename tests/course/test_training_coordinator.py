@@ -58,7 +58,7 @@ from sottovoce.course.inputs import (
 from sottovoce.course.news import AttemptFailed, SeatWaiting, StageEnded, StudyStopped
 from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.terms import Failing
-from sottovoce.course.training_coordinator import HEARS, INPUTS, PHASES, TABLE, step
+from sottovoce.course.training_coordinator import HEARS, PHASES, TABLE, step
 from sottovoce.course.view import view_of
 from sottovoce.errors import MisuseError
 from sottovoce.study.attempts import MOST_ATTEMPTS, Stage
@@ -120,8 +120,10 @@ def inputs(told: Told) -> list[Any]:
 
 def test_the_table_says_something_about_every_input_in_every_phase() -> None:
     assert set(TABLE) == set(PHASES)
+    every = set().union(*TABLE.values())
+    assert every >= {*HEARS}
     for phase in PHASES:
-        assert set(TABLE[phase]) == {*INPUTS, *HEARS}
+        assert set(TABLE[phase]) == every
 
 
 @pytest.mark.parametrize("phase", PHASES)

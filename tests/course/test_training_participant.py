@@ -54,7 +54,6 @@ from sottovoce.course.phases import Phase
 from sottovoce.course.terms import Terms
 from sottovoce.course.training_participant import (
     HEARS,
-    INPUTS,
     PHASES,
     TABLE,
     step,
@@ -200,8 +199,10 @@ def inputs(seat: Seat) -> list[Any]:
 
 def test_the_table_says_something_about_every_input_in_every_phase() -> None:
     assert set(TABLE) == set(PHASES)
+    every = set().union(*TABLE.values())
+    assert every >= {*HEARS}
     for phase in PHASES:
-        assert set(TABLE[phase]) == {*INPUTS, *HEARS}
+        assert set(TABLE[phase]) == every
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -28,7 +28,6 @@ from sottovoce.protocols.conversation import (
     gather,
     receive,
     send,
-    together,
 )
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Message
@@ -82,52 +81,6 @@ def test_the_actions_say_the_same_as_the_helpers() -> None:
         return note.text
 
     assert converse({"alice": alice(), "bob": bob()}).results == {"alice": 25, "bob": "done"}
-
-
-def test_questions_asked_together_share_a_trip() -> None:
-    def alice(program: Party[list[Squared]]) -> Party[list[int]]:
-        answers = yield from program
-        yield from dismiss("bob")
-        return [answer.value for answer in answers]
-
-    def fourth_power(value: int) -> Party[Squared]:
-        once = yield from ask("bob", Square(value))
-        return (yield from ask("bob", Square(once.value)))
-
-    def straight(value: int) -> Party[Squared]:
-        yield from ()
-        return Squared(value)
-
-    outcome = converse(
-        {
-            "alice": alice(together(fourth_power(2), straight(7), fourth_power(3))),
-            "bob": squaring(),
-        }
-    )
-    assert outcome.results["alice"] == [16, 7, 81]
-    assert outcome.traffic.trips("alice", "bob") == 3  # two, and the goodbye
-
-    def talkative(value: int) -> Party[Squared]:
-        yield Send("carol", Note("one"))
-        yield Send("carol", Note("two"))
-        return (yield from ask("bob", Square(value)))
-
-    def carol() -> Party[list[str]]:
-        heard = []
-        for _ in range(4):
-            note = yield from receive("alice", Note)
-            heard.append(note.text)
-        return heard
-
-    program = alice(together(talkative(2), talkative(3)))
-    outcome = converse({"alice": program, "bob": squaring(), "carol": carol()})
-    assert outcome.results["alice"] == [4, 9]
-    assert outcome.results["carol"] == ["one", "two", "one", "two"]
-
-
-def test_programs_that_wait_for_others_do_not_run_together() -> None:
-    with pytest.raises(MisuseError, match="send and ask, found Receive"):
-        converse({"alice": together(receive("bob", Note)), "bob": send("alice", Note("x"))})
 
 
 def test_a_long_queue_is_worked_off_without_recursion() -> None:

@@ -10,7 +10,6 @@ from sklearn.linear_model import Ridge
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados import (
-    Factorisation,
     Moments,
     Part,
     RadoMoments,
@@ -67,22 +66,6 @@ def test_centred_and_uncentred_second_moments_give_one_direction(
     np.testing.assert_allclose(direction(over_moments), direction(over_rados), atol=1e-9)
 
 
-@given(seeds, st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=4), st.floats(0.01, 1))
-def test_one_factorisation_serves_every_penalty(
-    seed: int, alphas: list[float], epsilon: float
-) -> None:
-    X, y = table(seed)
-    sums = Moments.of(X, np.column_stack([y, -y, np.roll(y, 1)]))
-    shape = gamma(6, distrusted=(0,), epsilon=epsilon)
-    once = Factorisation.of(sums.second, shape=shape)
-    for alpha in alphas:
-        np.testing.assert_allclose(
-            once.solve(sums.products, alpha=alpha),
-            solve(sums.second, sums.products, penalty=alpha * shape),
-            atol=1e-9,
-        )
-
-
 def test_centring_improves_the_condition_and_leaves_the_direction() -> None:
     table = load_ionosphere()
     own = Part.of(with_bias(table.train.X, 1.0), table.train.y)
@@ -114,10 +97,6 @@ def test_bad_penalties_are_named() -> None:
         solve(second, products, penalty=-1)
     with pytest.raises(MismatchError, match="expected one number or 3, found shape"):
         solve(second, products, penalty=[1, 2])
-    with pytest.raises(InputError, match="above 0 on every feature, found 0"):
-        Factorisation.of(second, shape=[1, 0, 1])
-    with pytest.raises(InputError, match="alpha above 0, found 0"):
-        Factorisation.of(second).solve(products, alpha=0)
     with pytest.raises(InputError, match="0 < epsilon <= 1, found 0"):
         gamma(3, distrusted=[0], epsilon=0)
     with pytest.raises(InputError, match="rados: expected at least 1 row, found 0"):

@@ -17,7 +17,6 @@ from sottovoce.rados import (
     RadoFamily,
     RadoMoments,
     RandomSignatures,
-    class_wise_rados,
     deal,
     exact_moments,
     rados,
@@ -79,18 +78,6 @@ def test_rados_of_distinct_peers_are_distinct() -> None:
     every = united_rados([parts[0], parts[1]], count=6, rng=np.random.default_rng(1))
     assert every.shape == (6, 3)
     assert len(np.unique(every.round(9), axis=0)) == 6
-
-
-@given(seeds)
-def test_class_wise_rados_add_up_documents_of_one_class(seed: int) -> None:
-    own = part(seed, rows=40, features=2)
-    marked = Part.of(np.column_stack([own.labels > 0, own.labels < 0]), own.labels)
-    result = class_wise_rados(marked, count=20, rng=np.random.default_rng(seed))
-    assert result.shape == (20, 2)
-    assert (result[:10, 1] == 0).all()
-    assert (result[10:, 0] == 0).all()
-    assert (result[:10, 0] >= 0).all()
-    assert (result[10:, 1] < 0).all()
 
 
 @given(seeds, st.integers(1, 3))
@@ -168,9 +155,8 @@ def test_bad_input_is_named() -> None:
         Part.of(own.rows, ["spam", "ham", "ham", "ham"])
     with pytest.raises(InputError, match="rows: expected numbers, found something else"):
         Part.of([["a", "b"]], [1])
-    for draw in (random_rados, class_wise_rados):
-        with pytest.raises(InputError, match=r"rados: expected at least .* found 0"):
-            draw(own, count=0, rng=rng)
+    with pytest.raises(InputError, match=r"rados: expected at least .* found 0"):
+        random_rados(own, count=0, rng=rng)
     with pytest.raises(InputError, match="for each of 2 peers, found 0"):
         united_rados([own, own], count=0, rng=rng)
     with pytest.raises(InputError, match="for each of 2 peers, found 1"):
@@ -185,8 +171,6 @@ def test_bad_input_is_named() -> None:
         Part.of(own.rows, [0, 1, 1, 0])
     with pytest.raises(MismatchError, match=r"labels: expected shape \(4,\), found \(3,\)"):
         Part.of(own.rows, [1, 1, 1])
-    with pytest.raises(InputError, match="all documents are of one class"):
-        class_wise_rados(Part.of(own.rows, np.ones(4)), count=4, rng=rng)
     with pytest.raises(InputError, match="at least 1 row, found 0"):
         Part.of(np.empty((0, 2)), [])
     with pytest.raises(MismatchError, match="signs for 4 documents, found 3"):

@@ -8,7 +8,6 @@ from harness.tables import part
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados import (
     BlockSums,
-    Factorisation,
     GivenSignatures,
     JointLayout,
     Moments,
@@ -73,7 +72,6 @@ def test_reprs_show_sizes_and_no_figures() -> None:
         Moments.of(marked, labels),
         RadoMoments.sampled(result),
         RadoFamily.of(marked, labels, signatures),
-        Factorisation.of(marked.T @ marked),
         blocks,
         join_blocks([blocks], JointLayout((0,), ((1, 2, 3),))),
         private_rados(flags, feature=3, count=4, epsilon=2.0, rng=rng),

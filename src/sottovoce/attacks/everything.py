@@ -51,11 +51,6 @@ class AttackReport:
         """Everything that any attempt recovered, each document once."""
         return worth_telling(item for attempt in self.attempts for item in attempt.documents)
 
-    @property
-    def successes(self) -> tuple[AttackAttempt, ...]:
-        """The attempts that recovered something."""
-        return tuple(attempt for attempt in self.attempts if attempt.documents)
-
 
 def attack_everything(view: Iterable[Any], *, modulus: int | None = None) -> AttackReport:
     """Try every attack on the arrays, lists and messages of `view`, in every plausible shape.

@@ -284,19 +284,6 @@ HEARS: tuple[type[Message], ...] = (
     Rejoined,
 )
 """The letters of seats; once there is a model, `queries/coordinator` handles them."""
-INPUTS = (
-    Started,
-    SeatTaken,
-    ProgramEnded,
-    ProgramWaits,
-    Overdue,
-    Seen,
-    SumsAgreed,
-    LettersHeld,
-    Ordered,
-    CleanedUp,
-    Tick,
-)
 _TRAINED = (Phase.FINISHED, Phase.STOPPED, Phase.CLOSED)
 _ONWARDS = {
     Phase.AGREEMENT: (Phase.AGREEMENT, Phase.DICTIONARY, Phase.STOPPED),

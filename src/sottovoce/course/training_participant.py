@@ -405,16 +405,6 @@ HEARS: tuple[type[Message], ...] = (
     RefusedQuery,
     RefusedEvaluation,
 )
-INPUTS = (
-    Started,
-    ConsentGiven,
-    ConsentRefused,
-    ProgramEnded,
-    ProgramWaits,
-    Overdue,
-    CleanedUp,
-    Withdrew,
-)
 _ON = (Phase.ENROLMENT, Phase.CONSENT, *STAGES)
 _OVER = (Phase.STOPPED, Phase.LEFT, Phase.CLOSED, Phase.WITHDRAWN)
 _AFTER = (Phase.FINISHED, Phase.RESEATED, *_OVER)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
@@ -166,13 +166,6 @@ def drawn(entropy: Entropy, count: int, prime: int) -> Planes:
 def _words(entropy: Entropy, count: int) -> Planes:
     words = np.frombuffer(entropy.read(4 * count), "<u4") & np.uint32(2**PRIME_BITS - 1)
     return words.astype(np.uint32, copy=False)
-
-
-class ResidueProducts(Protocol):
-    """Exact matrix products modulo every prime."""
-
-    def matvec(self, matrix: Planes, vectors: Planes) -> Planes:
-        """A·X for A of shape (planes, rows, depth) and X of shape (planes, depth, columns)."""
 
 
 @dataclass(frozen=True, slots=True)

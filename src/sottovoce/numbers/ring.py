@@ -10,12 +10,11 @@ words into three limbs whose products a floating-point BLAS adds up exactly.
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sottovoce.entropy import Entropy, Expansion
+from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError, InputError, MismatchError
 from sottovoce.numbers import fixed
 from sottovoce.numbers.fixed import Scale
@@ -48,16 +47,6 @@ _BLOCKS = _Blocks()
 # Splitting a word costs as much as this many integer multiplications; see `_worth_splitting`.
 _SPLIT_COST = 60
 _SMALL = 2**20
-
-
-class RingProducts(Protocol):
-    """Exact products mod 2^64."""
-
-    def matvec(self, matrix: Words, vector: Words) -> Words:
-        """A·x for x of shape (n,), or (n, K) for K right-hand sides."""
-
-    def matmul(self, left: Words, right: Words) -> Words:
-        """A·B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +155,6 @@ def reveal(a: Words, b: Words) -> Words:
     if _words(a, "reveal").shape != _words(b, "reveal").shape:
         raise MismatchError(f"reveal: shares of shape {a.shape} and {b.shape}")
     return np.asarray(a + b)
-
-
-def expand(seed: bytes, shape: tuple[int, ...], *, purpose: str, context: bytes = b"") -> Words:
-    """The share that a 32-byte seed stands for: uniform to whoever does not hold the seed."""
-    return Expansion(seed, purpose, context).words(*shape)
 
 
 def _contiguous_sums(matrix: Words, columns: Words) -> Words:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
-from sottovoce.errors import MisuseError
 from sottovoce.protocols.messages import Enough, Message, Question
 
 COORDINATOR = "coordinator"
@@ -139,51 +138,3 @@ def _said_left(program: Party[R], left: Callable[[int | None], int | None]) -> P
     except StopIteration as end:
         result: R = end.value
         return result
-
-
-def together(*programs: Party[R]) -> Party[list[R]]:
-    """Run programs side by side, so that questions asked at the same time share one trip.
-
-    Each program may `Send` and `Ask`; one that waits for anything else does not
-    compose this way, because nobody could say whose message came.
-    """
-    results: dict[int, R] = {}
-    answers: dict[int, Message | None] = dict.fromkeys(range(len(programs)))
-    while answers:
-        asked: dict[int, Ask] = {}
-        for index, answer in answers.items():
-            question = yield from _until_question(programs[index], answer)
-            if isinstance(question, Ask):
-                asked[index] = question
-                yield Send(question.to, question.question)
-            else:
-                results[index] = question.value
-        answers = {}
-        for index, question in asked.items():
-            kind = question.question.answer_kind()
-            answers[index] = yield Receive(question.to, (kind,))
-    return [results[index] for index in range(len(programs))]
-
-
-@dataclass(frozen=True, repr=False)
-class _Result:
-    """The value that a program returned, kept apart from the questions that it may ask."""
-
-    value: Any
-
-
-def _until_question(program: Party[R], answer: Message | None) -> Party["Ask | _Result"]:
-    """Advance one program of several until it asks or returns."""
-    try:
-        action = program.send(answer)
-        while isinstance(action, Send):
-            yield action
-            action = program.send(None)
-    except StopIteration as stop:
-        return _Result(stop.value)
-    if not isinstance(action, Ask):
-        program.close()
-        raise MisuseError(
-            f"together: expected programs that send and ask, found {type(action).__name__}"
-        )
-    return action

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         lift,
     )
     from sottovoce.rados.boosting import Boosted, boost
-    from sottovoce.rados.closed_form import Factorisation, gamma, solve, solve_rados, solve_rows
+    from sottovoce.rados.closed_form import gamma, solve, solve_rados, solve_rows
     from sottovoce.rados.descent import Descended, Halt, descend
     from sottovoce.rados.losses import (
         RadoLoss,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sottovoce.rados.observations import (
         Part,
         RadoFamily,
-        class_wise_rados,
         rados,
         random_rados,
         signed_sums,
@@ -45,7 +44,6 @@ __all__ = [
     "Boosted",
     "Descended",
     "EnumeratedBlocks",
-    "Factorisation",
     "GivenSignatures",
     "Guarantee",
     "Halt",
@@ -61,7 +59,6 @@ __all__ = [
     "Scheduled",
     "Signatures",
     "boost",
-    "class_wise_rados",
     "deal",
     "descend",
     "descend_on_schedule",
@@ -92,12 +89,11 @@ __getattr__, __dir__ = lazy_names(
     {
         "blocks": "BlockRados BlockSums EnumeratedBlocks JointLayout join_blocks lift",
         "boosting": "Boosted boost",
-        "closed_form": "Factorisation gamma solve solve_rados solve_rows",
+        "closed_form": "gamma solve solve_rados solve_rows",
         "descent": "Descended Halt descend",
         "losses": "RadoLoss exponential logistic m_loss ridge_penalty square",
         "moments": "Moments RadoMoments joined",
-        "observations": "Part RadoFamily class_wise_rados rados random_rados signed_sums "
-        "united_rados",
+        "observations": "Part RadoFamily rados random_rados signed_sums united_rados",
         "peers": "deal exact_moments summed_moments",
         "private": "Guarantee PrivateRados private_rados",
         "schedule": "Schedule Scheduled descend_on_schedule polynomial_exp",

@@ -5,15 +5,14 @@ A penalty is Γ's diagonal: one number for every feature, or one per feature.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy
 
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.moments import Moments
-from sottovoce.rados.rows import Discreet, Floats, dense_rados
+from sottovoce.rados.rows import Floats, dense_rados
 
 
 def gamma(features: int, *, distrusted: Sequence[int] = (), epsilon: float = 1.0) -> Floats:
@@ -72,29 +71,3 @@ def solve_rados(rados: Any, *, penalty: Any) -> Floats:
     sums = Moments.of(rows, np.ones(len(rows)))
     diagonal = as_penalty(penalty, features=sums.features)
     return solve(sums.second, sums.products, penalty=sums.count * diagonal)[:, 0]
-
-
-@dataclass(frozen=True, repr=False)
-class Factorisation(Discreet):
-    """One decomposition of (XᵀX, Γ) that gives θ for any number of penalties αΓ."""
-
-    basis: Floats
-    spectrum: Floats
-
-    @classmethod
-    def of(cls, second: Floats, *, shape: Any = 1.0) -> Self:
-        """Decompose once: Γ^(−½) XᵀX Γ^(−½) = V diag(s) Vᵀ, for a Γ that is positive."""
-        diagonal = as_penalty(shape, features=second.shape[0])
-        if not (diagonal > 0).all():
-            raise InputError("factorisation: expected a penalty above 0 on every feature, found 0")
-        root = 1 / np.sqrt(diagonal)
-        spectrum, vectors = scipy.linalg.eigh(second * root * root[:, np.newaxis])
-        return cls(root[:, np.newaxis] * vectors, spectrum)
-
-    def solve(self, products: Floats, *, alpha: float) -> Floats:
-        """θ = (XᵀX + αΓ)⁻¹ XᵀY."""
-        if not (np.isfinite(alpha) and alpha > 0):
-            raise InputError(f"factorisation: expected alpha above 0, found {alpha:g}")
-        # Eigenvalues of a second moment are not negative; rounding may say otherwise.
-        shrunk = np.maximum(self.spectrum, 0) + alpha
-        return self.basis @ ((self.basis.T @ products) / shrunk[:, np.newaxis])

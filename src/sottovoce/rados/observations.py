@@ -88,15 +88,6 @@ def united_rados(parts: Sequence[Part], *, count: int, rng: np.random.Generator)
     return np.concatenate(drawn)
 
 
-def class_wise_rados(part: Part, *, count: int, rng: np.random.Generator) -> Floats:
-    """Rados that add up documents of one class only, half of them for each class."""
-    classes = [part.labels == label for label in (1.0, -1.0)]
-    if not all(members.any() for members in classes):
-        raise InputError("class-wise rados: all documents are of one class")
-    halves = [Part(part.rows[members], part.labels[members]) for members in classes]
-    return united_rados(halves, count=count, rng=rng)
-
-
 @dataclass(frozen=True, repr=False)
 class RadoFamily(Discreet):
     """Rados of several classes under one set of signatures.

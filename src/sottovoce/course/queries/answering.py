@@ -243,8 +243,6 @@ def _give_up(turn: _Turn, happened: ConversationOverdue) -> None:
 
 
 PHASES = tuple(AnsweringPhase)
-HEARS = (AskedQuery,)
-INPUTS = (Started, SeatRejoined, ConversationEnded, ConversationGoesOn, ConversationOverdue)
 _IDLE, _ANSWERING, _STOPPING = PHASES
 
 TABLE = table_of(

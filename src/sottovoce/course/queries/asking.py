@@ -266,15 +266,6 @@ def _hear_closed(turn: _Turn, happened: Heard) -> None:
 
 
 PHASES = tuple(AskingPhase)
-HEARS = (RefusedQuery, Closed)
-INPUTS = (
-    QuestionAsked,
-    ConversationEnded,
-    ConversationOverdue,
-    ConversationGoesOn,
-    NotReplayed,
-    AnswerDelivered,
-)
 _IDLE, _ASKING, _ANSWERED, _BROKEN_OFF, _CLOSED = PHASES
 
 TABLE = table_of(

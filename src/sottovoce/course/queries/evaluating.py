@@ -293,17 +293,6 @@ def _know_sums(turn: _Turn, happened: SumsKnown) -> None:
 
 
 PHASES = tuple(EvaluatingPhase)
-HEARS = (OpenedEvaluation, RefusedEvaluation, Closed)
-INPUTS = (
-    EvaluationWanted,
-    ConversationEnded,
-    ConversationOverdue,
-    ConversationGoesOn,
-    NotReplayed,
-    EvaluationDelivered,
-    SumsKnown,
-    Tick,
-)
 _IDLE, _READY, _EVALUATING, _ANSWERED, _OPENED, _CLOSED = PHASES
 _PROGRAM = (ConversationEnded, ConversationOverdue, ConversationGoesOn, NotReplayed)
 

@@ -241,17 +241,6 @@ def _see_again(turn: _Turn, happened: Seen) -> None:
 
 
 PHASES = tuple(EvaluationsPhase)
-HEARS = (AskedEvaluation, Leaving)
-INPUTS = (
-    Started,
-    Seen,
-    Tick,
-    SumsKnown,
-    SeatRejoined,
-    ConversationEnded,
-    ConversationGoesOn,
-    ConversationOverdue,
-)
 _GATHERING, _HELD = PHASES
 
 TABLE = table_of(

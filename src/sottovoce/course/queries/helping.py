@@ -168,15 +168,6 @@ def _know_sums(turn: _Turn, happened: SumsKnown) -> None:
 
 
 PHASES = (Phase.FINISHED, Phase.CLOSED)
-HEARS = (OpenedQuery, OpenedEvaluation, Rejoining, Closed)
-INPUTS = (
-    Started,
-    ConversationEnded,
-    ConversationOverdue,
-    ConversationGoesOn,
-    NotReplayed,
-    SumsKnown,
-)
 _FINISHED, _CLOSED = PHASES
 
 TABLE = table_of(
