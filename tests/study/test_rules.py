@@ -31,7 +31,7 @@ from sottovoce.study.queries.model import EncryptedModel
 from sottovoce.study.queries.query_seats import query_context
 from sottovoce.study.relay import Letter, Relay, padded_size
 from sottovoce.study.roster import draw_roster
-from sottovoce.study.stages.agreement import AgreedStudy, Agreement, collected, consented
+from sottovoce.study.stages.agreement import AgreedStudy, Agreement, collected, consented, recalled
 from sottovoce.text.features import FeatureReader
 from sottovoce.wire.codec import tag_of
 
@@ -343,6 +343,17 @@ def test_a_paillier_key_without_its_proof_is_refused(binary: Case) -> None:
         with pytest.raises(MalformedError, match="key proof: expected roots") as caught:
             agree(binary, binary.key, meddler)
         assert caught.value.party == "coordinator"
+
+
+def test_a_kept_agreement_whose_key_an_older_release_proved_is_refused(binary: Case) -> None:
+    """An older proof leaves open how many factors the key has."""
+    binary = binary.changed(labels_on="paillier")
+    agreed = agree(binary, binary.key)["north"].proof
+    assert recalled(binary.study, agreed).key == binary.key.public
+    half = agreed.key_proof[: len(agreed.key_proof) // 2]
+    older = AgreedStudy(agreed.consents, agreed.key, half, agreed.signature)
+    with pytest.raises(InputError, match="an older release agreed on this key"):
+        recalled(binary.study, older)
 
 
 def test_an_asker_without_a_dealer_encrypts_nothing_before_the_key_is_proven(binary: Case) -> None:

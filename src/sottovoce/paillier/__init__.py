@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sottovoce.paillier.plain import Plain, SparseRows
     from sottovoce.paillier.pool import Pool
     from sottovoce.paillier.profiles import Profile
-    from sottovoce.paillier.proof import check_key_proof, prove_key
+    from sottovoce.paillier.proof import check_key_proof, proof_bytes, prove_key
     from sottovoce.paillier.secret import InsecureToySecretKey, SecretKey
     from sottovoce.paillier.tensors import Ciphertext, Encrypted, ForKeyHolder, Unsent
 
@@ -48,6 +48,7 @@ __all__ = [
     "generate",
     "generate_insecure_for_tests",
     "outer",
+    "proof_bytes",
     "prove_key",
     "stack",
     "total",
@@ -64,7 +65,7 @@ __getattr__, __dir__ = lazy_names(
         "plain": "Plain SparseRows",
         "pool": "Pool",
         "profiles": "Profile",
-        "proof": "check_key_proof prove_key",
+        "proof": "check_key_proof proof_bytes prove_key",
         "secret": "InsecureToySecretKey SecretKey",
         "tensors": "Ciphertext Encrypted ForKeyHolder Unsent",
     },

@@ -43,13 +43,16 @@ def prove_key(key: SecretKey) -> bytes:
     return b"".join(root.to_bytes(width) for root in roots)
 
 
+def proof_bytes(public: PublicKey) -> int:
+    """The size of a proof for this key."""
+    return 2 * ROOTS * _width(public)
+
+
 def check_key_proof(public: PublicKey, proof: bytes) -> None:
     """Raise MalformedError unless this proves gcd(N, φ(N)) = 1 and few factors for this key."""
     width = _width(public)
-    if len(proof) != 2 * ROOTS * width:
-        raise MalformedError(
-            f"key proof: expected {2 * ROOTS * width} bytes, found {len(proof)}",
-        )
+    if len(proof) != proof_bytes(public):
+        raise MalformedError(f"key proof: expected {proof_bytes(public)} bytes, found {len(proof)}")
     if public.arithmetic.gcd(public.modulus, _small_primes()) != 1:
         raise MalformedError(f"key proof: the modulus has a factor below 2^{FACTOR_BITS}")
     roots = [int.from_bytes(proof[at : at + width]) for at in range(0, len(proof), width)]

@@ -60,10 +60,22 @@ def _is_fast(study: Study) -> bool:
 
 
 def is_dealt(study: Study) -> bool:
-    """Whether a dealer helps to find labels of models that peers hold as ciphertexts."""
-    return (
-        _holds_ciphertexts(study) and study.roster.dealer is not None and study.plan.deals_verdicts
-    )
+    """Whether somebody deals for labels of models that peers hold as ciphertexts.
+
+    Where no dealer is named, or it is of the asker's organisation, the evaluator deals.
+    """
+    if not _holds_ciphertexts(study) or not study.plan.deals_verdicts:
+        return False
+    return any(study.query_dealer(peer) is not None for peer in study.roster.peers)
+
+
+def _joins_documents(study: Study) -> bool:
+    """Whether contributions are added up; columns of one holder each have its name on them."""
+    return not study.plan.arrangement.by_features
+
+
+def _has_text(study: Study) -> bool:
+    return study.plan.has_text
 
 
 def _has_several_owners(study: Study) -> bool:
@@ -209,6 +221,7 @@ DICTIONARIES = Fact(
     "counts, and costs up to 8 points of accuracy; `given` opens none either, and everybody knows "
     "its words.",
     ("SECURITY.md", "docs/text.md", CARD),
+    _has_text,
 )
 
 FACTS: tuple[Fact, ...] = (
@@ -289,7 +302,10 @@ POOLS: tuple[PoolingParties, ...] = (
         applies=_is_fast,
     ),
     PoolingParties(
-        "`shares`", "any two of coordinator, evaluator and dealer", _UNION, applies=_is_shared
+        "`shares`",
+        "any two of coordinator, evaluator and dealer",
+        _UNION,
+        applies=lambda study: _is_shared(study) and _joins_documents(study),
     ),
     PoolingParties(
         "`shares` with labels on shares",
@@ -304,7 +320,12 @@ POOLS: tuple[PoolingParties, ...] = (
         "the weights",
         applies=_deals_itself,
     ),
-    PoolingParties("`paillier`", "coordinator and evaluator", _UNION, applies=_is_encrypted),
+    PoolingParties(
+        "`paillier`",
+        "coordinator and evaluator",
+        _UNION,
+        applies=lambda study: _is_encrypted(study) and _joins_documents(study),
+    ),
     PoolingParties(
         "`paillier`, `shares` with labels on ciphertexts",
         "the coordinator and any peer",

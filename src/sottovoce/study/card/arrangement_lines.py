@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.choices import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
@@ -83,9 +84,16 @@ def pooled_lines(study: Study) -> Iterator[str]:
         )
     if study.plan.arrangement.by_features:
         yield (
-            "- Every column but the shared ones has one holder: what pooling would give here, "
-            "sums over blocks of entities, has that holder's name on it."
+            f"- If they pool, {_holders(study)}: sums over blocks of entities. Every column but "
+            "the shared ones has one holder, so what pooling would give here has that holder's "
+            "name on it."
         )
+
+
+def _holders(study: Study) -> str:
+    if study.engine is Engine.SHARES:
+        return "any two of coordinator, evaluator and dealer"
+    return "coordinator and evaluator"
 
 
 _REMOTES = {

@@ -4,7 +4,7 @@ An engine or an arrangement adds its facts here, and every page that is shown to
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from sottovoce.study.choices import Engine
@@ -15,6 +15,8 @@ from sottovoce.study.study import Study
 UNION = "rebuild documents of all peers, word for word, though not say whose they are"
 # Members hold parts of every single contribution, not of the sum alone.
 EACH = "rebuild documents of every peer, word for word, and say whose they are"
+# Columns of one holder each, over groups of entities that are alike in what all peers have.
+COLUMNS = "read sums of each peer's columns over groups of its rows, and say whose they are"
 
 
 # What is said of text, and of a table in its place.
@@ -129,7 +131,8 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
 
 def holders_of(study: Study) -> Holders:
     """The holders of parts of the joint numbers."""
-    return ENGINES[study.engine].holders(study)
+    holders = ENGINES[study.engine].holders(study)
+    return replace(holders, gives=COLUMNS) if study.plan.arrangement.by_features else holders
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ def _fails(study: Study) -> Iterator[str]:
         who = "a peer that no dealer helps, with a half of the model"
         yield from _item(f"{who}: they could read it.")
     elif sealed and not study.on_shares:
-        dealer = "; the dealer with one that asks" if is_dealt(study) else ""
+        dealer = f"; {_query_dealer(study)} with one that asks" if is_dealt(study) else ""
         yield from _item(f"the coordinator with any peer{dealer}: they could read the model.")
     yield ""
 
@@ -346,3 +346,8 @@ def _item(said: str) -> Iterator[str]:
     yield from wrap(
         said, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
     )
+
+
+def _query_dealer(study: Study) -> str:
+    """The party that deals for queries: without a dealer it is the evaluator."""
+    return "the evaluator" if study.roster.dealer is None else "the dealer"

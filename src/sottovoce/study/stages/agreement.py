@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from sottovoce.errors import AbsenceError, MalformedError, MisuseError, ViolationError
-from sottovoce.paillier import PublicKey, SecretKey, check_key_proof, prove_key
+from sottovoce.errors import AbsenceError, InputError, MalformedError, MisuseError, ViolationError
+from sottovoce.paillier import PublicKey, SecretKey, check_key_proof, proof_bytes, prove_key
 from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealing import KEY_BYTES, Address
@@ -169,7 +169,7 @@ def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) 
     are found on shares, an asker that encrypts under the key gets the proof with its query
     (key_proof.py).
     """
-    agreement = recalled(study, agreed)
+    agreement = _signed_by_all(study, agreed)
     if own is None and agreement.key is not None and not study.on_shares:
         try:
             check_key_proof(agreement.key, agreed.key_proof)
@@ -179,7 +179,23 @@ def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) 
 
 
 def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
-    """The same for a seat that checked the key's proof before, or will when it encrypts."""
+    """The same for a seat that checked the key's proof before, or will when it encrypts.
+
+    An older release checked a shorter proof, which does not say how many factors the key has.
+    """
+    agreement = _signed_by_all(study, agreed)
+    key, size = agreement.key, len(agreed.key_proof)
+    if key is not None and not study.on_shares and size != proof_bytes(key):
+        raise InputError(
+            f"agreement: expected a key with a proof of {proof_bytes(key)} bytes, found {size}: an "
+            "older release agreed on this key, and proved less of it",
+            hints=("agree anew: sottovoce study create --from STUDY --name NAME",),
+        )
+    return agreement
+
+
+def _signed_by_all(study: Study, agreed: AgreedStudy) -> Agreement:
+    """The agreement, if everybody in our roster signed our hash."""
     pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(consent.name for consent in agreed.consents)
     if sorted(names) != sorted(study.roster.names):
