@@ -1,6 +1,6 @@
 """A package's names, each loaded with its module when it is first asked for.
 
-Whoever imports one module of a package runs the package's `__init__`. If that imported all its
+Importing one module of a package runs the package's `__init__`. If that imported all its
 modules, `sottovoce status` would load the whole of cryptography and of linear algebra.
 """
 

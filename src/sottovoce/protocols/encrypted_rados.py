@@ -14,7 +14,7 @@
 (c) As the paper prints it, with encrypted signatures: φ = ½ ⊗ (⟨⟨σ⟩⟩ ⊕ ⟨⟨y⟩⟩), then
 S.MatProd of φ and ⟨⟨x⟩⟩ between the party that works and the key holder.
 
-The intermediary learns how many documents the peer has. Whoever holds the rados
+The intermediary learns how many documents the peer has. A holder of the rados
 learns nothing: they are ciphertexts under the coordinator's key. The key holder
 sees nothing of (a) and (b), and noise in (c). Half of σ + y is exact: the sum is
 even, so it is multiplied by 2⁻¹ mod N.

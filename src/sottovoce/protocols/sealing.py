@@ -2,7 +2,7 @@
 
 RFC 9180 (HPKE) in its authenticated mode with X25519, HKDF-SHA256 and
 ChaCha20-Poly1305, one box a call. The keys belong to one round and are signed
-by pinned identities; whoever carries a box (the coordinator) learns its size,
+by pinned identities; the carrier of a box (the coordinator) learns its size,
 which depends on public numbers only because the content is padded to it.
 """
 

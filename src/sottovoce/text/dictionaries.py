@@ -2,7 +2,7 @@
 
 A `joint` dictionary is chosen from counts that the peers added up, and published
 as bucket ids with rounded idf: no words. Each peer can look up which of its own
-words were chosen (`own_words`); whoever holds the study's key can also test any
+words were chosen (`own_words`); a holder of the study's key can also test any
 word that it can guess, and is told so where it consents.
 """
 

@@ -1,7 +1,7 @@
 """Shares of a peer's two secrets, so that the others can finish if it leaves.
 
 Every peer deals its self-mask's seed and its pair key to its neighbours and
-itself. Whoever checks later needs no trust in the holders: the dealer committed
+itself. A later check needs no trust in the holders: the dealer committed
 to every share, and to both secrets, before anything was masked.
 """
 

@@ -4,7 +4,7 @@ Up to 30 peers every pair shares a mask. Above, each peer shares masks with k
 neighbours on a circle, as in Bell et al. 2020: upload and work grow with log P
 instead of P. Nobody chooses the order of the circle. It follows from all the keys
 of the round and a number that the evaluator committed to before it saw a key and
-tells when it has seen them all (keys.py): whoever chooses a key does not know it,
+tells when it has seen them all (keys.py): the peer that chooses a key does not know it,
 and the evaluator knows no key.
 
 k is the smallest even number, at least 30, with which the chance that any peer

@@ -7,7 +7,7 @@
 
 Every peer splits its value into k parts that add up to it, one for each of k
 rings; the rings visit the peers in orders in which nobody keeps its neighbours.
-Hops are sealed to the next peer, so whoever carries them sees boxes.
+Hops are sealed to the next peer, so their carrier sees boxes.
 
 Who learns what. A peer: running sums under a random start, that is nothing; the
 peer that starts a ring also that ring's total, a uniform part. The receiver: the
@@ -18,7 +18,7 @@ pool what they saw: with one ring its two neighbours would learn its part, with 
 rings (k ≤ (P−1)/2) it takes 2k of them. Below four peers a second ring adds
 nothing, because two neighbours are everybody else. Values must be shares or
 ciphertexts already (`OneShare`, `Encrypted`): on plain values the starting peers
-together would learn the total. Whoever leaves stops the attempt; there is no
+together would learn the total. A peer that leaves stops the attempt; there is no
 recovery, and once the last ring runs the round is spent. For recovery, and with more peers, use
 `pairwise`.
 """

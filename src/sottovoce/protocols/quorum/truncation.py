@@ -11,7 +11,7 @@ with an error below (k + 1)/2 units, whose mean is zero: what k − 1 remainders
 taken off before. Each dealer draws its number uniformly below 2^(ℓ+κ), where |y| < 2^ℓ, so what is
 opened is within 2^(1−κ) of the same whatever y is, and the polynomial behind the shares is as
 fresh as that dealer's. A larger |y| stays right and costs bits of the mask: bounds are proven
-from public numbers by whoever plans. Refused before anything is sent: ranges above the modulus.
+from public numbers when a plan is made. Refused before anything is sent: ranges above the modulus.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 With the same mask and one peer less, (A − U) − (A' − U) *is* that peer's part.
 So every mask is derived from the study, the round, the attempt, the agreed set
-of peers and its purpose; whoever asks for the same one twice gets an error. If
+of peers and its purpose; a second request for the same one is an error. If
 an input or the set of peers changes, the attempt rises and all is dealt anew.
 """
 

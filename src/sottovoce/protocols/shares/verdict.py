@@ -122,7 +122,7 @@ def tell_verdict(holder: Holder, plan: VerdictPlan, scores: Words, *, to: str) -
     label = yield from _label(holder, plan, scores)
     outside = to != holder.other
     if outside and holder.first:
-        # Whoever counts labels tells last: until then nobody can read one.
+        # The party that counts labels tells last: until then nobody can read one.
         yield from receive(holder.other, VerdictTold)
     yield Send(to, VerdictShare(wire.Words.of(label)))
     if outside and not holder.first:

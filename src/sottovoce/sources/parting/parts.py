@@ -1,7 +1,7 @@
 """Parts of a source that other processes and machines read by themselves, and their listing.
 
 A source is listed once: how many documents each part holds, what could not be used, and where it
-begins. Whoever reads a part later finds the same documents there, or says that the file changed.
+begins. A later reader of a part finds the same documents there, or says that the file changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator

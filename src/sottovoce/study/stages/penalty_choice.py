@@ -7,7 +7,7 @@
       │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
 
 In partition `features` every asker's query has the remote part that the plan gives all queries;
-where entities are looked up, peers ask in the roster's order, and answer whoever's turn it is.
+where entities are looked up, peers ask in the roster's order, and answer the peer whose turn it is.
 
 Every model stays sealed; only the one that is chosen is kept, and only it may be released
 (several models of one contribution give moments away). Who learns what: C learns how many
