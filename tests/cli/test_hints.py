@@ -44,7 +44,8 @@ def hints_of(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_hint_in_the_source_that_names_a_command_can_be_typed() -> None:
-    hints = (hint for path in SOURCES for hint in hints_of(ast.parse(path.read_text("utf-8"))))
+    sources = (source for path in SOURCES if "hints" in (source := path.read_text("utf-8")))
+    hints = (hint for source in sources for hint in hints_of(ast.parse(source)))
     results = [command for hint in hints for command in commands_in(hint)]
     assert [result for result in results if not understood(parsed, result)] == []
     assert len(results) > 25

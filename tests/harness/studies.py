@@ -14,7 +14,7 @@ from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import Note, clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity
-from sottovoce.rados import joined, solve
+from sottovoce.rados import Moments, joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries.thresholds import unit_scores
@@ -60,6 +60,7 @@ class Case:
     plan: StudyPlan
     key: SecretKey
     seats: dict[str, Any] = field(default_factory=dict)
+    _moments: dict[str, Moments] = field(default_factory=dict, init=False, repr=False)
 
     def changed(self, **settings: Any) -> "Case":
         return Case(self.documents, replace(self.plan, **settings), self.key, self.seats)
@@ -110,20 +111,18 @@ class Case:
 
     def theta(self, *peers: str, alpha: float | None = None) -> NDArray[np.float64]:
         """The plaintext learner's weights from these peers' pooled rows."""
-        model = next(iter(self.outcome.models.values()))
-        prepared = Prepared(
-            self.outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key
-        )
-        moments = joined(
-            local_moments(
-                self.study,
-                prepared,
-                training_side(self.outcome.parties[name], self.documents[name]),
-            )
-            for name in peers or self.outcome.trained.peers
-        )
+        moments = joined(map(self._moments_of, peers or self.outcome.trained.peers))
         penalties = penalties_of(self.plan, moments.features, alpha or self.plan.alphas[0])
         return solve(moments.second, moments.products, penalty=penalties)
+
+    def _moments_of(self, peer: str) -> Moments:
+        """The plaintext moments of one peer's training side, read once."""
+        if peer not in self._moments:
+            model, totals = next(iter(self.outcome.models.values())), self.outcome.trained.totals
+            prepared = Prepared(totals, model.space.dictionary.idf_halves, model.space, model.key)
+            rows = training_side(self.outcome.parties[peer], self.documents[peer])
+            self._moments[peer] = local_moments(self.study, prepared, rows)
+        return self._moments[peer]
 
     def scores(self, documents: list[Document]) -> NDArray[np.float64]:
         """The plaintext learner's scores, of rows as they are rounded for encrypted weights."""
