@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 from typer.testing import CliRunner
 
 from sottovoce import cli
@@ -100,6 +102,74 @@ def test_every_row_comes_back_with_its_columns(
     assert [row["label"] for row in rows] == ["x", "y", "z"]
     assert [row["predicted_label"] for row in rows] == ["urgent"] * 3
     assert [row["age"] for row in rows] == ["40", "", "50"]
+
+
+TABLE = """
+[study]
+name = "urgency"
+coordinator = "Institute"
+labels = ["routine", "urgent"]
+features = 0
+
+[columns]
+pulse = { low = 0, high = 200 }
+ward = ["eye", "heart"]
+
+[peers]
+north = "North"
+south = "South"
+west = "West"
+
+[roles]
+evaluator = "trust"
+
+[helpers]
+trust = "Trust"
+"""
+
+
+def test_cells_that_are_computed_with_come_back_as_typed(
+    asked: list[Sequence[Document]], tmp_path: Path
+) -> None:
+    site = joined(tmp_path / "home", TABLE)
+    typed = "pulse,ward,id,bed\r\n118,eye,007,+3\r\n 1e2 , heart,8,\r\nNA,,9.0,x\r\n"
+    (tmp_path / "new.csv").write_text(typed, encoding="utf-8", newline="")
+    given = ("--text", "none", "--group", "id")
+    call(site, tmp_path / "new.csv", "--out", tmp_path / "out.csv", *given)
+    assert [document.columns["pulse"] for document in asked[0]] == [118.0, 100.0, None]
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "new.csv").open(encoding="utf-8", newline="") as file:
+        expected = list(csv.DictReader(file))
+    assert [row.pop("label") for row in rows] == ["urgent"] * 3
+    assert rows == expected
+
+
+@pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("name", ["new.jsonl", "new.parquet", "new.arrow"])
+def test_values_that_are_computed_with_keep_their_type(
+    asked: list[Sequence[Document]], tmp_path: Path, name: str, out: str
+) -> None:
+    site = joined(tmp_path / "home", TABLE)
+    table = [{"pulse": 118, "ward": "eye", "id": 7}, {"pulse": 60, "ward": "heart", "id": 8}]
+    if name.endswith(".jsonl"):
+        text = "".join(f"{json.dumps(row)}\n" for row in table)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    else:
+        written = pa.Table.from_pylist(table)
+        if name.endswith(".parquet"):
+            parquet.write_table(written, tmp_path / name)
+        else:
+            feather.write_feather(written, str(tmp_path / name))
+    call(site, tmp_path / name, "--out", tmp_path / out, "--text", "none", "--group", "id")
+    if out.endswith(".jsonl"):
+        lines = (tmp_path / out).read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+    else:
+        rows = parquet.read_table(tmp_path / out).to_pylist()
+    assert [row.pop("label") for row in rows] == ["urgent"] * 2
+    assert repr(sorted(rows[0].items())) == repr(sorted(table[0].items()))
+    assert repr(sorted(rows[1].items())) == repr(sorted(table[1].items()))
 
 
 def test_objects_keep_what_else_they_hold(
@@ -289,6 +359,14 @@ def test_folders_and_brat(site: Site, asked: list[Sequence[Document]], tmp_path:
         (("none.csv", "--out", "out.csv"), "none.csv"),
         (("new.csv", "--out", "out.csv", "--text", "nte"), "nte"),
         (("new.csv", "--out", "out.csv", "--keep", "aeg"), "aeg"),
+        (
+            ("new.csv", "--out", "out.csv", "--label-column", "age"),
+            "--label-column: the input has a column 'age' already; nothing was asked",
+        ),
+        (
+            ("new.csv", "--out", "out.csv", "--remark-column", "age"),
+            "--remark-column: the input has a column 'age' already; nothing was asked",
+        ),
         (("new.csv", "--out", "out.csv", "--study", "other"), "this site knows s-1, found"),
         (("new.csv", "--out", "out", "--out-format", "odt"), "format: expected one of"),
         (("new.csv", "--out", "-", "--out-format", "parquet"), "--out -: expected csv, tsv or"),

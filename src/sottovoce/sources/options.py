@@ -76,7 +76,7 @@ class SourceOptions:
     `text` (): no text, only the further columns. `label` (): labels are not read.
     Several `text` columns are joined by a line break. Several `label` columns are
     yes/no marks, and a document's labels are the names of those that say yes.
-    `carried` are those of `categorical` that nobody computes with: they stay as they are.
+    `kept` columns are copied as they are, whatever else they are read for.
     `categorical` and `numeric` may hold patterns with `*`, which take every
     column that has no other use.
 
@@ -94,8 +94,8 @@ class SourceOptions:
     labels: tuple[str, ...] = ()
     group: str | None = None
     categorical: tuple[str, ...] = ()
-    carried: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     format: Format | None = None
     encoding: str | None = None
     table: DelimitedFormat = field(default_factory=DelimitedFormat)

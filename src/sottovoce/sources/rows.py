@@ -45,13 +45,13 @@ class ColumnSelection:
     group: tuple[str, ...]
     categorical: tuple[str, ...]
     numeric: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is read, once."""
-        return tuple(
-            dict.fromkeys((*self.text, *self.label, *self.group, *self.categorical, *self.numeric))
-        )
+        named = (*self.text, *self.label, *self.group)
+        return tuple(dict.fromkeys((*named, *self.categorical, *self.numeric, *self.kept)))
 
 
 def select(header: Header, options: SourceOptions) -> ColumnSelection:
@@ -74,7 +74,8 @@ def select(header: Header, options: SourceOptions) -> ColumnSelection:
     taken = {*text, *label, *group}
     numeric = _further(header, options.numeric, taken, option="--numeric")
     categorical = _further(header, options.categorical, taken | {*numeric}, option="--categorical")
-    chosen = ColumnSelection(text, label, group, categorical, numeric)
+    kept = header.find(options.kept, option="--keep")
+    chosen = ColumnSelection(text, label, group, categorical, numeric, kept)
     header.check_unique(chosen.columns)
     return chosen
 
@@ -131,6 +132,7 @@ class RowReader:
                 columns=self._columns(row),
                 spans=spans,
                 origin=origin,
+                kept={column: _as_it_is(row, column) for column in self.selection.kept},
             )
         except _Unusable as problem:
             return SourceProblem(origin, problem.kind, problem.reason, spelling=problem.spelling)
@@ -204,10 +206,7 @@ class RowReader:
     def _columns(self, row: Row) -> dict[str, Value]:
         if not self.selection.categorical and not self.selection.numeric:
             return {}
-        values: dict[str, Value] = {
-            c: _as_it_is(row, c) if c in self.options.carried else _category(row, c)
-            for c in self.selection.categorical
-        }
+        values: dict[str, Value] = {c: _category(row, c) for c in self.selection.categorical}
         values.update((c, _number(row, c)) for c in self.selection.numeric)
         return values
 
@@ -275,7 +274,7 @@ def _marked(row: Row, column: str) -> bool:
 
 
 def _as_it_is(row: Row, column: str) -> Value:
-    """A column that is only carried along; JSON and columnar files have lists and objects."""
+    """A column that is only copied; JSON and columnar files have lists and objects."""
     value = row.get(column)
     if isinstance(value, list | tuple | dict):
         return NestedJson(msgspec.json.encode(value).decode())

@@ -109,7 +109,10 @@ def _columns(first: Document | None, layout: TableLayout) -> tuple[str, ...]:
     grouped = first is not None and first.group is not None
     own = [layout.origin, layout.text, layout.label, layout.group if grouped else None]
     names = [name for name in own if name is not None]
-    names.extend(first.columns if first is not None else ())
+    if first is not None:
+        known = {layout.group} if grouped and layout.group in first.kept else set()
+        further = dict.fromkeys((*first.columns, *first.kept))
+        names.extend(name for name in further if name not in known)
     for name in names:
         if names.count(name) > 1:
             raise InputError(
@@ -130,6 +133,7 @@ def _record(document: Document, layout: TableLayout, columns: tuple[str, ...]) -
         own[layout.group] = document.group
     record = {name: value for name, value in own.items() if name is not None}
     record.update(document.columns)
+    record.update(document.kept)  # as typed, where columns hold the number that was read
     if record.keys() != set(columns):
         odd = next(iter(record.keys() ^ set(columns)))
         raise MismatchError(

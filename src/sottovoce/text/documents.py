@@ -75,7 +75,8 @@ class Document:
     """One document; `label` is None where the source has none, `group` where none was asked for.
 
     A document of several labels at once (multi-label) has a tuple of them, which may be empty.
-    `columns` holds the further columns (categorical and numeric) by name.
+    `columns` holds the further columns (categorical and numeric) by name, `kept` what is copied to
+    a labelled table, as the source has it.
     `spans` holds annotated entities, which may nest, overlap and be discontinuous.
     Its repr shows its origin and nothing of its text.
     """
@@ -86,6 +87,7 @@ class Document:
     columns: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
     origin: Origin = UNKNOWN
+    kept: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         """A label that is not a number is no label."""
@@ -111,7 +113,10 @@ def digest_of(documents: Iterable[Document]) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PackedDocuments:
-    """Documents as a few columns of builtins, which travel fast between processes of a site."""
+    """Documents as a few columns of builtins, which travel fast between processes of a site.
+
+    What a document keeps for a labelled table stays at home.
+    """
 
     text: str
     lengths: list[int]

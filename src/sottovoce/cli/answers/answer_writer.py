@@ -97,8 +97,11 @@ class AnswerWriter:
         self._text = (text[0] if len(text) == 1 else "text") if text else None
         self._replace = replace
 
-    def check(self) -> None:
-        """Refuse a place or a name that is taken, before anything is asked and counted."""
+    def check(self, kept: "Sequence[str]") -> None:
+        """Refuse a place or a name that is taken, before anything is asked and counted.
+
+        `kept` are the columns that are copied from the input.
+        """
         from sottovoce.sources import Format
         from sottovoce.sources.annotations.predictions import TOOLS
 
@@ -109,6 +112,12 @@ class AnswerWriter:
                 "nothing was asked",
                 hints=("--label-column label",),
             )
+        for option, column in (("--label-column", label), *self._columns.beside):
+            if column is not None and column in kept:
+                raise InputError(
+                    f"{option}: the input has a column {column!r} already; nothing was asked",
+                    hints=("--keep COLUMN names the columns to copy; all are by default",),
+                )
         for option, column in self._columns.beside:
             if column is None or self._kind not in {Format.BRAT, Format.FOLDER, *TOOLS}:
                 continue
@@ -160,7 +169,7 @@ class AnswerWriter:
         remaining = (row for part in slices for row in self._rows(*part, plan))
         first = next(remaining, None)
         rows = remaining if first is None else chain([first], remaining)
-        taken = {} if first is None else first.columns
+        taken = () if first is None else (*first.columns, *first.kept)
         column = self._columns.label or ("label" if "label" not in taken else "predicted_label")
         layout = TableLayout(text=self._text, label=column, group=self._group or "group")
         if str(self._out) == STDOUT:

@@ -56,7 +56,7 @@ def classify(
         typer.Option(
             "--keep",
             metavar="COLUMN",
-            help="Column to copy to the output; all by default.",
+            help="Column to copy to the output; all by default, of CSV, TSV and JSON.",
         ),
     ] = None,
     label_column: Annotated[
@@ -164,9 +164,9 @@ def classify(
         raise InputError("--own and --explain do not go together: only the joint model explains")
     shown = (choice.text or ("text",)) if described.plan.has_text else ()
     writer = AnswerWriter(out, kind, columns, names=(shown, group), replace=replace)
-    writer.check()
     mine = joined_study.organisation(described).peer
     source = _opened(choice, described.plan, keep, peer=mine)
+    writer.check(source.options.kept)
     reading = _documents(source, described.plan)
     documents = list(islice(reading, SLICE + 1))
     sliced = len(documents) > SLICE and not (own or explain) and file.is_file()
@@ -325,10 +325,11 @@ def _told(documents: int) -> None:
 def _opened(
     choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None, *, peer: str = ""
 ) -> "Source":
-    """The documents, with the columns that are carried along."""
+    """The documents, with the columns that are copied to the output."""
     from dataclasses import replace
 
     from sottovoce.sources import Format, open_source
+    from sottovoce.sources.options import named
 
     asked = choice.options(plan, peer=peer, learning=False)
     source = open_source(choice.data, asked)
@@ -339,10 +340,9 @@ def _opened(
     kept = tuple(keep or ())
     if ALL in kept or (keep is None and source.format in {Format.CSV, Format.TSV, Format.JSONL}):
         kept = source.columns if len(source.columns) > 1 else ()
-    used = {*text, choice.group, *(column.name for column in plan.columns)}
-    carried = tuple(name for name in kept if name not in used)
-    wider = replace(asked, categorical=(*asked.categorical, *carried), carried=carried)
-    return open_source(choice.data, wider)
+    read = (*asked.categorical, *asked.numeric, *named(asked.group))
+    copied = tuple(name for name in dict.fromkeys((*read, *kept)) if name not in text)
+    return open_source(choice.data, replace(asked, kept=copied))
 
 
 def _documents(source: "Source", plan: "StudyPlan") -> "Iterator[Document]":

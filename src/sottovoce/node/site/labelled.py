@@ -62,7 +62,7 @@ def remarked(
 ) -> Iterator[Document]:
     """The rows of a table with one more column."""
     for number, row in enumerate(rows):
-        if column in row.columns:
+        if column in row.columns or column in row.kept:
             raise MismatchError(f"{row.origin}: there is already a column {column!r}")
         yield replace(row, columns={**row.columns, column: remarks.get(number, "")})
 
