@@ -119,9 +119,13 @@ def columns_of(rows: int) -> Parts:
 
 
 def noted_of(rows: int) -> Parts:
-    """Texts in which drugs are marked: documents have labels, and so have sentences."""
+    """Texts in which drugs are marked: documents have labels, and so have sentences.
+
+    One label has more drugs than the other: a sentence that both have equally often would score
+    zero, and rounding alone would decide its label.
+    """
     return {
-        site: [_noted(document, drug=number % 3 > 0) for number, document in enumerate(documents)]
+        site: [_noted(document, drug=number % 4 > 0) for number, document in enumerate(documents)]
         for site, documents in texts_of(rows).items()
     }
 
