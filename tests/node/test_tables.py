@@ -81,7 +81,8 @@ def test_three_sites_learn_from_columns_and_label_rows(tmp_path: Path) -> None:
     choice = SourceChoice(str(write_table(tmp_path / "asked.csv", 9, 24)))
     asked = list(_documents(_opened(choice, plan, None), plan))
     assert asked[0].text == ROW
-    assert set(asked[0].columns) == {"ward", "pulse", "outcome"}
+    assert set(asked[0].columns) == {"ward", "pulse"}
+    assert set(asked[0].kept) == {"ward", "pulse", "outcome"}
 
     async def story() -> None:
         async with net.serving():
