@@ -14,14 +14,15 @@ from sottovoce.attacks import attack_everything
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Plain
+from sottovoce.paper.encrypted_rados import Documents, SealedDocuments, plain_rados
 from sottovoce.paper.outsourced import OutsourcingTerms, evaluator, owner, run
 from sottovoce.paper.rado_solver import SolverPlan, ideal
 from sottovoce.protocols.ciphertexts import ciphertexts_under
-from sottovoce.protocols.encrypted_rados import Documents, SealedDocuments, draw_signs, plain_rados
 from sottovoce.protocols.rado_descent.plan import Bits, Ranges
 from sottovoce.protocols.rado_descent.twin import plain_descent
 from sottovoce.protocols.runner import converse
 from sottovoce.protocols.two_party.masks import Masking
+from sottovoce.rados.signatures import draw_signs
 from sottovoce.wire import Codec
 
 KEY = toy_key(bits=768)

@@ -13,7 +13,6 @@ from harness.conversations.replay import CHANGES, record, refusal
 from harness.entropy import SeededEntropy
 from sottovoce.protocols.blind_sum import (
     Plan,
-    ResidueSpace,
     Round,
     RoundBook,
     SummedVector,
@@ -29,21 +28,21 @@ PEERS = ("alice", "bob", "carol", "dave")
 
 
 def pairwise_programs() -> Mapping[str, Party[Any]]:
-    """Three peers, one half to each of C and E, and two residues to E."""
+    """Three peers, one half to each of C and E, and two more words to E."""
     this = Round("vectors", "pairwise", PEERS[:3])
     plan = Plan(
         this,
         (
             SummedVector("coordinator", "half", WordSpace((3,))),
             SummedVector("evaluator", "half", WordSpace((3,))),
-            SummedVector("evaluator", "residues", ResidueSpace(10**20 + 39, 2)),
+            SummedVector("evaluator", "rest", WordSpace((2,))),
         ),
     )
     members = members_of(this, SeededEntropy(100))
     programs: dict[str, Party[Any]] = {}
     for index, name in enumerate(this.peers):
         entropy = SeededEntropy(index)
-        values = (entropy.words(3), entropy.words(3), [index, 10**20])
+        values = (entropy.words(3), entropy.words(3), entropy.words(2))
         programs[name] = pairwise.peer(
             plan, values, who=members[name], book=RoundBook(), entropy=entropy
         )

@@ -25,6 +25,7 @@ from sottovoce.paper import outsourced
 from sottovoce.paper.central import learner, printed
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision
+from sottovoce.paper.encrypted_rados import Documents
 from sottovoce.paper.outsourced import OutsourcingTerms
 from sottovoce.paper.rado_learn import learner as rado_learn
 from sottovoce.paper.rado_solver import SolverPlan
@@ -32,7 +33,6 @@ from sottovoce.protocols.blind_sum import RoundBook
 from sottovoce.protocols.blind_sum.keys import members_of
 from sottovoce.protocols.casting import Cast
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.encrypted_rados import Documents
 from sottovoce.protocols.rado_descent import sealed_theta
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.two_party.masks import Masking

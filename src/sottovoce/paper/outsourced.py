@@ -39,23 +39,23 @@ from sottovoce.paillier import (
     decrypt,
     encrypt,
 )
+from sottovoce.paper.encrypted_rados import (
+    Documents,
+    SealedDocuments,
+    from_sealed,
+)
 from sottovoce.paper.rado_solver import SolverPlan, solve_encrypted
 from sottovoce.paper.rado_solver import stages as solver_stages
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, receive, send
-from sottovoce.protocols.encrypted_rados import (
-    Documents,
-    SealedDocuments,
-    draw_signs,
-    from_sealed,
-)
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.rado_descent import sealed_theta
 from sottovoce.protocols.rado_descent.plan import DescentPlan
 from sottovoce.protocols.rado_descent.steps import EncryptedRados
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.sealed_model import SealedModel, closing
+from sottovoce.rados.signatures import draw_signs
 from sottovoce.wire import Codec
 
 LearnerPlan: TypeAlias = SolverPlan | DescentPlan

@@ -61,16 +61,6 @@ class View:
         ]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
-    def integers(self, *, modulus: int) -> list[int]:
-        """All residues of `modulus` that came, in one list."""
-        width = ((modulus - 1).bit_length() + 7) // 8
-        return [
-            value
-            for leaf in self.leaves()
-            if isinstance(leaf, Integers) and leaf.width == width
-            for value in leaf.read(modulus=modulus)
-        ]
-
     def numbers(self, read: Callable[[Any], NDArray[Any] | None]) -> NDArray[Any]:
         """Whatever `read` makes of each leaf (decrypting, say), flattened; None skips a leaf."""
         arrays = [

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados.rows import Discreet
 
@@ -152,3 +153,14 @@ def _leading(signs: Any, documents: int) -> int:
         raise MismatchError(f"signature: expected {documents} signs, found shape {signs.shape}")
     lead = signs[:LEADING_BITS] > 0
     return int(sum(1 << place for place, positive in enumerate(lead) if positive))
+
+
+def draw_signs(count: int, documents: int, *, entropy: Entropy) -> NDArray[np.int64]:
+    """Uniform signatures from the door for secrets: an intermediary's are thrown away after use."""
+    if count < 1 or documents < 1:
+        raise InputError(
+            f"rados: expected at least 1 rado of 1 document, found {count} of {documents}"
+        )
+    bits = entropy.bits(count * documents)
+    drawn = [1 if bits >> place & 1 else -1 for place in range(count * documents)]
+    return np.array(drawn, dtype=np.int64).reshape(count, documents)

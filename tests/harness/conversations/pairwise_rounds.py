@@ -5,14 +5,11 @@ from typing import Any
 import numpy as np
 
 from sottovoce.protocols.blind_sum import (
-    ResidueSpace,
     Round,
     SummedVector,
     WordSpace,
 )
 from sottovoce.protocols.blind_sum.plan import Plan
-
-N = (2**255 - 19) * (2**127 - 1)
 
 PEERS = ("alice", "bob", "carol", "dave")
 
@@ -22,13 +19,13 @@ def names(count: int) -> tuple[str, ...]:
 
 
 def plan_for(peers: tuple[str, ...], *, shape: tuple[int, ...] = (6,), fewest: int = 3) -> Plan:
-    """The engine `shares`: one half to each of C and E; and residues mod N to E."""
+    """The engine `shares`: one half to each of C and E; and three more words to E."""
     return Plan(
         Round("study", "moments", peers, fewest=fewest),
         (
             SummedVector("coordinator", "half", WordSpace(shape)),
             SummedVector("evaluator", "half", WordSpace(shape)),
-            SummedVector("evaluator", "residues", ResidueSpace(N, 3)),
+            SummedVector("evaluator", "rest", WordSpace((3,))),
         ),
     )
 
@@ -40,10 +37,7 @@ def values_for(plan: Plan, seed: int = 0) -> dict[str, tuple[Any, ...]]:
     for name in plan.this.peers:
         values: list[Any] = []
         for part in plan.parts:
-            if isinstance(part.space, WordSpace):
-                small = rng.integers(-1000, 1000, part.space.shape)
-                values.append(small.astype(np.int64).view(np.uint64))
-            else:
-                values.append([int(v) for v in rng.integers(0, 1000, part.space.length)])
+            small = rng.integers(-1000, 1000, part.space.shape)
+            values.append(small.astype(np.int64).view(np.uint64))
         made[name] = tuple(values)
     return made

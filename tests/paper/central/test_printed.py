@@ -21,10 +21,10 @@ from sottovoce.paper.central import learner as short
 from sottovoce.paper.central.printed import SealedSum, SignedDocuments, ideal, run
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision
+from sottovoce.paper.encrypted_rados import Documents
 from sottovoce.protocols.blind_sum import TwoPeersWarning
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.casting import Cast
-from sottovoce.protocols.encrypted_rados import Documents
 from sottovoce.protocols.sealed_model import SealedModel
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.products import MaskedColumnAndRow

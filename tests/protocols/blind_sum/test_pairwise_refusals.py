@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.conversations.pairwise_rounds import PEERS, N, names, plan_for, values_for
+from harness.conversations.pairwise_rounds import PEERS, names, plan_for, values_for
 from harness.entropy import SeededEntropy
 from harness.meddling import (
     Change,
@@ -36,9 +36,10 @@ from sottovoce.protocols.blind_sum.messages import (
 )
 from sottovoce.protocols.blind_sum.pairwise import run, table
 from sottovoce.protocols.blind_sum.plan import Plan
+from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
-from sottovoce.wire import Codec, Integers, Words
+from sottovoce.wire import Codec, Words
 
 
 def refused(meddler: Meddler, party: str, complaint: str, plan: Plan | None = None) -> None:
@@ -75,16 +76,10 @@ def test_other_shapes_than_agreed_are_refused_by_name() -> None:
         return MaskedParts(message.agreed, (Words.of(np.zeros(7, np.uint64)), *message.parts[1:]))
 
     def retyped(message: MaskedParts) -> MaskedParts:
-        return MaskedParts(message.agreed, (message.parts[1], *message.parts[1:]))
-
-    def unreduced(message: MaskedParts) -> MaskedParts:
-        return MaskedParts(
-            message.agreed,
-            (message.parts[0], Integers(message.parts[1].width, b"\xff" * 3 * 48)),
-        )
+        return MaskedParts(message.agreed, (CiphertextBytes(b"1"), *message.parts[1:]))
 
     def longer(message: MaskedParts) -> MaskedParts:
-        return MaskedParts(message.agreed, (message.parts[0], Integers.of([1] * 4, modulus=N)))
+        return MaskedParts(message.agreed, (message.parts[0], Words.of(np.zeros(4, np.uint64))))
 
     def fewer(message: MaskedParts) -> MaskedParts:
         return MaskedParts(message.agreed, message.parts[:1])
@@ -95,9 +90,8 @@ def test_other_shapes_than_agreed_are_refused_by_name() -> None:
     chosen = from_to(MaskedParts, "bob", "evaluator")
     for edit, complaint in (
         (reshaped, r"half: expected words of shape \(6,\), found \(7,\)"),
-        (retyped, "half: expected Words, found Integers"),
-        (unreduced, "residues: .*found one above"),
-        (longer, "residues: expected 3 residues, found 4"),
+        (retyped, "half: expected Words, found CiphertextBytes"),
+        (longer, r"rest: expected words of shape \(3,\), found \(4,\)"),
         (fewer, "expected 2 parts, found 1"),
         (other_set, "masked for another agreed set than ours"),
     ):
@@ -110,7 +104,7 @@ def test_a_peer_finds_its_own_mistakes_before_it_sends_a_part() -> None:
     for spoilt, complaint in (
         ((np.zeros(5, np.uint64), *values["bob"][1:]), r"expected words of shape \(6,\)"),
         ((np.zeros(6), *values["bob"][1:]), "found float64"),
-        ((*values["bob"][:2], [1]), "expected 3 residues, found 1"),
+        ((*values["bob"][:2], np.ones(1, np.uint64)), r"expected words of shape \(3,\)"),
         (values["bob"][:2], "expected 3 values, found 2"),
     ):
         with pytest.raises((InputError, ValueError), match=complaint) as caught:

@@ -14,7 +14,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, MalformedError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, encrypt
-from sottovoce.protocols.blind_sum import CiphertextSpace, ResidueSpace, Round, Space, WordSpace
+from sottovoce.protocols.blind_sum import CiphertextSpace, Round, WordSpace
 from sottovoce.protocols.blind_sum.dealing import Dealing, TwoShares
 from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO, Graph, degree
 from sottovoce.protocols.blind_sum.keys import Keyring, OwnKeys, members_of
@@ -147,9 +147,9 @@ def ciphertext_space() -> CiphertextSpace:
     return CiphertextSpace(toy_key().public, Layout((2,)), Scale(3, 100))
 
 
-@pytest.mark.parametrize("space", [WordSpace((3, 2)), ResidueSpace(97, 4)])
-def test_masks_cancel(space: Space[object]) -> None:
-    mask, entropy = space.mask(), SeededEntropy()
+def test_masks_cancel() -> None:
+    space, entropy = WordSpace((3, 2)), SeededEntropy()
+    mask = space.mask()
     for sign in (1, -1):
         mask.add(SeededEntropy(7), sign)
     zero = space.nothing(entropy=entropy)

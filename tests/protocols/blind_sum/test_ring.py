@@ -19,7 +19,6 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Layout, Plain, decrypt, encrypt
 from sottovoce.protocols.blind_sum import (
     CiphertextSpace,
-    ResidueSpace,
     Round,
     RoundBook,
     SummedVector,
@@ -42,7 +41,6 @@ from sottovoce.protocols.sealing import X25519Key
 from sottovoce.protocols.seat import Packet, Seat
 from sottovoce.wire import Codec, Words
 
-N = (2**255 - 19) * (2**127 - 1)
 PEERS = ("alice", "bob", "carol", "dave", "erin")
 
 
@@ -51,7 +49,7 @@ def plan_for(
 ) -> Rings:
     parts = (
         SummedVector("evaluator", "half", WordSpace(shape)),
-        SummedVector("evaluator", "residues", ResidueSpace(N, 2)),
+        SummedVector("evaluator", "rest", WordSpace((2,))),
     )
     return Rings(Plan(Round("study", "ring", peers), parts), count)
 
@@ -62,7 +60,7 @@ def values_for(plan: Rings, seed: int = 0) -> dict[str, tuple[OneShare, OneShare
     return {
         peer: (
             OneShare(entropy.words(*space.shape)),
-            OneShare([entropy.below(N), N - 1]),
+            OneShare(entropy.words(2)),
         )
         for peer in plan.this.peers
     }
@@ -83,14 +81,13 @@ def test_the_sum_is_the_plain_sum(peers: int, data: st.DataObject) -> None:
     assert all(outcome.results[name].peers == names for name in (*names, "coordinator"))
 
 
-def test_words_and_residues_go_round_together() -> None:
+def test_two_parts_go_round_together() -> None:
     plan = plan_for((*PEERS, "frank"), count=3)
     values = values_for(plan)
     outcome = run(plan, values, entropy=SeededEntropy())
     expected = ideal(plan.plan, [[v.share for v in parts] for parts in values.values()])
-    words, residues = outcome.results["evaluator"].sums
-    np.testing.assert_array_equal(words, expected[0])
-    assert residues == expected[1]
+    for total, own in zip(outcome.results["evaluator"].sums, expected, strict=True):
+        np.testing.assert_array_equal(total, own)
 
 
 def test_ciphertexts_go_round() -> None:
@@ -301,7 +298,8 @@ def hops_opened(plan: Rings, values: dict[str, Any], monkeypatch: pytest.MonkeyP
 
 def test_running_sums_are_noise_even_of_small_values(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for(count=1, shape=(120,))
-    values = {peer: (OneShare(np.arange(120, dtype=np.uint64)), OneShare([1, 2])) for peer in PEERS}
+    small = OneShare(np.arange(120, dtype=np.uint64)), OneShare(np.arange(2, dtype=np.uint64))
+    values = dict.fromkeys(PEERS, small)
     assert_looks_uniform(hops_opened(plan, values, monkeypatch)[:120])
     monkeypatch.undo()
     # Forget the random start, and every running sum shows what was added.

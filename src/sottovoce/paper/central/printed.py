@@ -53,6 +53,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import Floats
+from sottovoce.paper.encrypted_rados import Documents, Signs, as_printed, plain_rados
 from sottovoce.paper.inversion.inverse import check_inverse, checked_stages, invert
 from sottovoce.protocols.blind_sum import Member, RoundBook, pairwise
 from sottovoce.protocols.blind_sum.keys import members_of
@@ -60,7 +61,6 @@ from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, receive, send
 from sottovoce.protocols.disclosures import PAILLIER_HIDES_FROM_PEERS
-from sottovoce.protocols.encrypted_rados import Documents, Signs, as_printed, plain_rados
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse

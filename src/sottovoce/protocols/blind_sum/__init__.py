@@ -4,14 +4,13 @@ from sottovoce.protocols.blind_sum.keys import Member
 from sottovoce.protocols.blind_sum.masks import SummedVector
 from sottovoce.protocols.blind_sum.plan import Plan, Summed, ideal
 from sottovoce.protocols.blind_sum.rounds import OpenedSum, Round, RoundBook, TwoPeersWarning
-from sottovoce.protocols.blind_sum.spaces import CiphertextSpace, ResidueSpace, Space, WordSpace
+from sottovoce.protocols.blind_sum.spaces import CiphertextSpace, Space, WordSpace
 
 __all__ = [
     "CiphertextSpace",
     "Member",
     "OpenedSum",
     "Plan",
-    "ResidueSpace",
     "Round",
     "RoundBook",
     "Space",

@@ -5,7 +5,7 @@ from typing import ClassVar
 from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.disclosures import BY_COORDINATOR, BY_COORDINATOR_THEN_PEERS
 from sottovoce.protocols.messages import Disclosure, Message, Question
-from sottovoce.wire import Integers, Value, Words
+from sottovoce.wire import Value, Words
 
 
 class SignedKeys(Value, frozen=True):
@@ -143,7 +143,7 @@ class MaskedParts(Message, frozen=True):
         "nor with a threshold of the peer's neighbours",
     )
     agreed: bytes
-    parts: tuple[Words | Integers | CiphertextBytes, ...]
+    parts: tuple[Words | CiphertextBytes, ...]
 
 
 class Arrived(Message, frozen=True):
@@ -227,4 +227,4 @@ class RingTotal(Message, frozen=True):
         assuming="the values were shares or ciphertexts to begin with",
     )
     ring: int
-    parts: tuple[Words | Integers | CiphertextBytes, ...]
+    parts: tuple[Words | CiphertextBytes, ...]

@@ -1,4 +1,4 @@
-"""Spaces for blind sums: words mod 2^64, residues mod N, ciphertexts under masks mod N."""
+"""Spaces for blind sums: words mod 2^64, and ciphertexts under masks mod N."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from sottovoce.errors import MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Encrypted, Layout, Plain, PublicKey, Unsent, encrypt
 from sottovoce.protocols.ciphertexts import CiphertextBytes
-from sottovoce.wire import Integers, Words
+from sottovoce.wire import Words
 
 V = TypeVar("V")
-Form: TypeAlias = Words | Integers | CiphertextBytes
+Form: TypeAlias = Words | CiphertextBytes
 
 # Masks are added block by block, so that a block is still in the cache when it is added.
 _BLOCK = 2**15
@@ -181,63 +181,6 @@ class ResidueMask(Mask):
     def negated(self) -> "ResidueMask":
         """The mask that takes this one off."""
         return ResidueMask([-residue % self.modulus for residue in self.residues], self.modulus)
-
-
-@dataclass(frozen=True)
-class ResidueSpace(Space[list[int]]):
-    """Vectors of one length over the integers mod N."""
-
-    modulus: int
-    length: int
-
-    def mask(self) -> ResidueMask:
-        """A mask that is still zero."""
-        return ResidueMask([0] * self.length, self.modulus)
-
-    def cover(self, value: list[int], mask: ResidueMask, *, entropy: Entropy) -> Integers:
-        """The residues plus the mask."""
-        del entropy
-        if len(value) != self.length:
-            raise MismatchError(f"expected {self.length} residues, found {len(value)}")
-        sums = [(int(v) + m) % self.modulus for v, m in zip(value, mask.residues, strict=True)]
-        return Integers.of(sums, modulus=self.modulus)
-
-    def written(self, value: list[int]) -> bytes:
-        """The residues, one behind the other."""
-        width = -(-self.modulus.bit_length() // 8)
-        return b"".join((int(number) % self.modulus).to_bytes(width) for number in value)
-
-    def check(self, form: Form) -> None:
-        """Refuse another length or modulus."""
-        if not isinstance(form, Integers):
-            raise MismatchError(f"expected Integers, found {type(form).__name__}")
-        if len(form) != self.length:
-            raise MismatchError(f"expected {self.length} residues, found {len(form)}")
-        form.read(modulus=self.modulus)
-
-    def nothing(self, *, entropy: Entropy) -> list[int]:
-        """Zeros."""
-        del entropy
-        return [0] * self.length
-
-    def add(self, left: Form, other: Form, *, entropy: Entropy) -> Integers:
-        """The sum mod N."""
-        del entropy
-        total = self.total((left, other), self.mask(), count=2)
-        return Integers.of(total, modulus=self.modulus)
-
-    def total(self, forms: Sequence[Form], mask: ResidueMask, *, count: int) -> list[int]:
-        """The sum mod N."""
-        del count
-        total = [-residue for residue in mask.residues]
-        for form in forms:
-            assert isinstance(form, Integers)
-            total = [t + v for t, v in zip(total, form.read(modulus=self.modulus), strict=True)]
-        return [value % self.modulus for value in total]
-
-    def ideal(self, values: Sequence[list[int]]) -> list[int]:
-        """The sum mod N."""
-        return [sum(int(v) for v in column) % self.modulus for column in zip(*values, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
                                         A = Σ x xᵀ, or its mean over rados: S.MatProd
                                         with the key holder, who sees noise
 
-A rado is π_σ = ½(Σσᵢxᵢ + Σyᵢxᵢ) (protocols/encrypted_rados.py, form b). Its mean over all
+A rado is π_σ = ½(Σσᵢxᵢ + Σyᵢxᵢ) (paper/encrypted_rados.py, form b). Its mean over all
 signatures is half of b, which is known exactly here, so only the centred half Σσᵢxᵢ goes into
 the second moment: with n signatures (1/n) Σ_σ (Σσᵢxᵢ)(Σσᵢxᵢ)ᵀ, which is Σ x xᵀ on average.
 Without signatures (`rados` 0) the rows themselves are multiplied: all rados at once, exactly.
@@ -38,11 +38,11 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.casting import agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.encrypted_rados import draw_signs
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
+from sottovoce.rados.signatures import draw_signs
 from sottovoce.study.stages.contributions import row_weights
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study

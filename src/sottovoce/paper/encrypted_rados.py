@@ -44,6 +44,7 @@ from sottovoce.protocols.disclosures import BY_EVALUATOR_ALONE, PAILLIER_HIDES_F
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import matrix_product
+from sottovoce.rados.signatures import draw_signs
 
 Signs = NDArray[np.int64]
 
@@ -164,17 +165,6 @@ def as_printed(
     """
     phi = (signatures + stack([labels] * len(signatures))).halved()
     return (yield from matrix_product(phi, documents, entropy=entropy, masking=masking))
-
-
-def draw_signs(count: int, documents: int, *, entropy: Entropy) -> Signs:
-    """Uniform signatures from the door for secrets: an intermediary's are thrown away after use."""
-    if count < 1 or documents < 1:
-        raise InputError(
-            f"rados: expected at least 1 rado of 1 document, found {count} of {documents}"
-        )
-    bits = entropy.bits(count * documents)
-    drawn = [1 if bits >> place & 1 else -1 for place in range(count * documents)]
-    return np.array(drawn, dtype=np.int64).reshape(count, documents)
 
 
 def lifted(

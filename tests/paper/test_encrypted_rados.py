@@ -13,22 +13,22 @@ from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import Plain, decrypt, encrypt, total
-from sottovoce.protocols.conversation import EVALUATOR, receive
-from sottovoce.protocols.encrypted_rados import (
+from sottovoce.paper.encrypted_rados import (
     Documents,
     RadoRows,
     SealedDocuments,
     as_printed,
     by_owner,
-    draw_signs,
     from_sealed,
     intermediate,
     lifted,
     plain_rados,
     upload,
 )
+from sottovoce.protocols.conversation import EVALUATOR, receive
 from sottovoce.protocols.runner import converse
 from sottovoce.protocols.two_party.matrices import FixedFactors
+from sottovoce.rados.signatures import draw_signs
 
 KEY = toy_key(bits=768)
 SCALE = Scale(10, 2**12)
