@@ -56,7 +56,7 @@ from sottovoce.protocols.ciphertexts import CiphertextBytes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.sealing import seal, unseal
-from sottovoce.wire import Codec, Integers, Value, Words
+from sottovoce.wire import Codec, Value, Words
 
 Forms: TypeAlias = tuple[Form, ...]
 
@@ -74,7 +74,7 @@ class OneShare:
 class Running(Value, frozen=True):
     """The running sums of one ring, as they lie in a box."""
 
-    parts: tuple[Words | Integers | CiphertextBytes, ...]
+    parts: tuple[Words | CiphertextBytes, ...]
 
 
 @dataclass(frozen=True)
