@@ -156,7 +156,7 @@ def test_a_mistake_is_one_line_and_hints(notes: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        f"error: {notes}: expected a column 'notes', found 4 columns, none of them called so\n"
+        f"error: {notes}: expected a column 'notes', found 4 columns, none of them of that name\n"
         "hint: if the first row holds data and not names: --no-header\n"
         f"hint: to see the names that it has: head -n 1 {notes}\n"
     )

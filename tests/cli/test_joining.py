@@ -49,7 +49,7 @@ def empty(path: Path) -> Path:
         (("--data", "nosuch.csv"), "nosuch.csv: there is no such file or folder"),
         (
             ("--data", "notes.csv"),
-            "notes.csv: expected a column 'text', found 2 columns, none of them called so",
+            "notes.csv: expected a column 'text', found 2 columns, none of them of that name",
         ),
         (("--data", "notes.csv", "--text", "note", "--label", "x"), "expected a column 'x'"),
         (("--data", "notes.csv", "--text", "note", "--group", "x"), "expected a column 'x'"),

@@ -65,9 +65,7 @@ def test_of_two_columns_the_second_is_the_label(tmp_path: Path) -> None:
     sheet.write_text("which\tverdict\na.txt\tx\na.txt\ty\n")
     source = open_source(root, SourceOptions(labels_file=sheet))
     assert [d.label for d in source.documents()] == ["x"]
-    assert [str(p) for p in source.problems] == [
-        "labels.tsv line 3: its file stands on line 2 already"
-    ]
+    assert [str(p) for p in source.problems] == ["labels.tsv line 3: its file is on line 2 already"]
 
 
 def test_which_column_is_the_label_must_be_clear(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def test_a_table_without_a_header_is_helped_and_not_quoted(
 ) -> None:
     path = FILES["csv without header"](tmp_path)
     told = said(["data", "inspect", str(path), "--text", "text"], capsys)
-    assert "expected a column 'text', found 2 columns, none of them called so" in told
+    assert "expected a column 'text', found 2 columns, none of them of that name" in told
     assert "--no-header" in told
     again = said(
         ["data", "inspect", str(path), "--no-header", "--text", "1", "--label", "2"], capsys

@@ -47,7 +47,7 @@ class Cast:
             raise InputError(f"cast: expected every party in one role, found {twice[0]!r} twice")
 
     def seated(self, program: Party[R]) -> Party[R]:
-        """A program that speaks to roles, as the parties of this cast play it."""
+        """The program, with its roles played by the parties of this cast."""
         return _renamed(program, {KEY_HOLDER: self.coordinator, EVALUATOR: self.evaluator})
 
 
@@ -86,7 +86,7 @@ def _addressed(action: Action, names: Mapping[str, str]) -> Action:
 
 
 def agreed_from(sender: str, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
-    """The ciphertext, if it is what was agreed on; else an error that names its sender."""
+    """The ciphertext, if it has the agreed form; else an error that names its sender."""
     try:
         return ciphertext.expected(layout, scale)
     except ViolationError as error:

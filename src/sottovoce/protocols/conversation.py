@@ -59,15 +59,16 @@ class Ask:
 class Gather:
     """Wait for one message of `kind` from each of `senders`; returns those that came.
 
-    There is no clock in here: the runner of the program says when the time is up
-    (`Seat.expire`). The result maps each sender that made it to its message, in
-    the order of `senders`; the message of one that comes later is discarded.
+    There is no clock in here: the runner of the program says when the time is up (`Seat.expire`).
+    The result maps each sender that was in time to its message, in the order of `senders`; a later
+    message is discarded.
     """
 
     kind: type[Message]
     senders: tuple[str, ...]
     keep: Callable[[str, Any], Message] | None = field(default=None, repr=False)
-    """What stays of each message, called once when it comes: a sum need not hold its parts."""
+    """Called once with each message when it comes; its result is stored. A sum need not hold its
+    parts."""
     steps_left: int | None = field(default=None, compare=False)
 
 
@@ -96,9 +97,9 @@ def ask(to: str, question: Question[A]) -> Party[A]:
 def gather(
     kind: type[M], senders: Collection[str], *, keep: Callable[[str, M], M] | None = None
 ) -> Party[Mapping[str, M]]:
-    """One message of this kind from each sender that made it before the time was up.
+    """One message of this kind from each sender that sent it in time.
 
-    `keep` sees each when it comes, and gives what stays of it.
+    `keep` is called with each message when it comes, and its result is stored.
     """
     messages: Mapping[str, M] = yield Gather(kind, tuple(senders), keep)
     return messages
@@ -110,7 +111,7 @@ def dismiss(to: str) -> Party[None]:
 
 
 def ahead(steps: int, program: Party[R]) -> Party[R]:
-    """Run one of several steps that are alike, and say with each wait how many follow it.
+    """Run one of several equal steps, and say with each wait how many follow it.
 
     Only progress displays use it.
     """
@@ -123,7 +124,7 @@ def followed_by(steps: int, program: Party[R]) -> Party[R]:
 
 
 def _said_left(program: Party[R], left: Callable[[int | None], int | None]) -> Party[R]:
-    """Run a program whose waits say how many steps are left, by what they said before."""
+    """Run a program, and change the number of steps left that each of its waits states."""
     try:
         action = next(program)
         while True:

@@ -1,7 +1,7 @@
 """The one guard before a key holder's answers: order, range and budget.
 
-An answer is a plain function of its question. The guard decides whether the
-question may be asked now and how often, and names the asker when not:
+An answer is a plain function of its question. The guard decides whether the question may be asked
+now and how often, and names the asker of one that may not:
 
     guard = Guard(EVALUATOR, [
         [Rule(FixOperand, fix, budget=1)],
@@ -100,7 +100,7 @@ class AnswerGuard:
         return answer
 
     def _admit(self, kind: type[Question[Any]]) -> AnswerRule[Any]:
-        """The rule for this kind now; moves on to the next stage if it begins with it."""
+        """The current rule for this kind; moves on to the next stage if that begins with it."""
         if kind not in self._stages[self._stage] and self._stage + 1 < len(self._stages):
             following = self._stages[self._stage + 1]
             self._stage += kind in following

@@ -80,7 +80,7 @@ class Pins:
 
 @contextmanager
 def shown_by(teller: str) -> Iterator[None]:
-    """Add to an error who showed us the signed value: it may have changed it."""
+    """Add to an error which party showed us the signed value: it may have changed it."""
     try:
         yield
     except ViolationError as error:
@@ -90,7 +90,7 @@ def shown_by(teller: str) -> Iterator[None]:
 
 
 def framed(purpose: str, *parts: bytes) -> bytes:
-    """The parts so that no two lists of parts, and no two purposes, give the same bytes."""
+    """Encode the parts: no two lists of parts, and no two purposes, give the same bytes."""
     pieces = (purpose.encode(), *parts)
     return b"".join(len(piece).to_bytes(8) + piece for piece in pieces)
 

@@ -26,7 +26,7 @@ class Meddler:
         return ()
 
     def crashes(self, party: str, step: int) -> bool:
-        """Whether `party` is gone before its action number `step` (0 is its first)."""
+        """Whether `party` crashes before its action number `step` (0 is its first)."""
         del party, step
         return False
 

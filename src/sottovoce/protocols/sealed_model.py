@@ -41,7 +41,7 @@ def check_key(coordinator: str, key: PublicKey) -> Party[None]:
 
 
 def closing(program: Party[R]) -> Party[R]:
-    """The evaluator's questions, and its goodbye to the key holder."""
+    """The evaluator's questions, then its `Enough` to the key holder."""
     result = yield from program
     yield from dismiss(KEY_HOLDER)
     return result

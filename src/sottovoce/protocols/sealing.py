@@ -59,7 +59,7 @@ class X25519Key:
 
 @dataclass(frozen=True)
 class Address:
-    """Between which keys a box travels, in which round (`info`), with which public `label`."""
+    """The address of a box: the two keys, the round (`info`), and a public `label`."""
 
     sender: bytes
     recipient: bytes

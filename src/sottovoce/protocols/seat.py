@@ -128,7 +128,7 @@ class Seat(Generic[R]):
             self.accept(sender, packet)
 
     def accept(self, sender: str, packet: Packet) -> None:
-        """Take in a packet of `sender` that was opened already, as `deliver` does its bytes."""
+        """Take in a packet of `sender` that is decoded already; `deliver` takes its bytes."""
         try:
             line = self._line_from(sender)
             if line.left or not self._is_next(sender, line, packet):
@@ -154,13 +154,13 @@ class Seat(Generic[R]):
         return known and self._fingerprints.of(packet.body) == line.digests[packet.number]
 
     def expire(self) -> None:
-        """The time for gathering is over: the program continues with what came."""
+        """End a gathering: the program continues with the messages that came."""
         if not isinstance(self.waiting, Gather):
             raise MisuseError(f"{self.name}: expected a program that gathers, {self.describe()}")
         self._go(_Next(self._close(self.waiting)))
 
     def leave(self, partner: str) -> None:
-        """`partner` has left for good; its messages are no longer awaited or accepted."""
+        """Stop awaiting and accepting messages of `partner`, which has left for good."""
         self._lines[partner].left = True
         self._go(self._ready())
 
@@ -204,7 +204,7 @@ class Seat(Generic[R]):
         return ()
 
     def describe(self) -> str:
-        """Say in an error message's words what this party is doing."""
+        """Say what this party is doing, in words for an error message."""
         match self.waiting:
             case Receive(sender, kinds):
                 return f"waits for {_names(kinds)} from {sender!r}"
@@ -299,7 +299,7 @@ class Seat(Generic[R]):
         return None
 
     def _reduce(self, wait: Gather, sender: str, line: _Line) -> None:
-        """Keep of a message that came what the program wants of it."""
+        """Keep the part of a message that the program wants."""
         if wait.keep is not None and line.waiting and sender not in self._reduced:
             self._reduced.add(sender)
             received = line.waiting[0]
@@ -320,7 +320,7 @@ class Seat(Generic[R]):
         return _Next(error=ViolationError(wrong, party=sender))
 
     def _go(self, ready: "_Next | None") -> None:
-        """Let the program run until it waits for what is not there, or returns."""
+        """Run the program until it waits for a message that has not come, or returns."""
         while ready is not None:
             self.waiting = None
             try:
@@ -363,7 +363,7 @@ class Seat(Generic[R]):
 
     def _post(self, to: str, message: Message) -> None:
         line = self._known(to)
-        # The same message to several is written once.
+        # A message to several partners is encoded once.
         if self._written is None or self._written[0] is not message:
             self._written = message, self._codec.encode(message)
         body = self._written[1]
@@ -372,7 +372,7 @@ class Seat(Generic[R]):
 
 
 class Fingerprints:
-    """16 bytes by which a body is known again, under a key that nobody else ever sees.
+    """16 bytes that identify a body, under a key that nobody else ever sees.
 
     A tag of GMAC costs a tenth of a digest. It is compared here and shown to nobody, so without the
     key nobody can make two bodies with the same tag.
@@ -387,7 +387,7 @@ class Fingerprints:
 
 
 def body_digest(body: bytes) -> bytes:
-    """32 bytes by which a body is known again, also in another process."""
+    """32 bytes that identify a body, also in another process."""
     return hashlib.blake2b(body, digest_size=32).digest()
 
 

@@ -108,14 +108,14 @@ class Traffic:
             self._last[pair] = sender
 
     def add(self, other: "Traffic") -> None:
-        """Count what another conversation of the same parties sent, too."""
+        """Add the counts of another conversation of the same parties."""
         self.messages.update(other.messages)
         self.bytes.update(other.bytes)
         self.kinds.update(other.kinds)
         self._legs.update(other._legs)  # noqa: SLF001 - of the same kind
 
     def trips(self, party: str, other: str) -> int:
-        """Round trips between two parties: what they wait for on a slow line."""
+        """The number of round trips between two parties."""
         return (self._legs[frozenset((party, other))] + 1) // 2
 
     def between(self, party: str, other: str) -> tuple[int, int]:

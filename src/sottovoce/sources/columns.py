@@ -1,8 +1,8 @@
 """Finding columns by name, and saying what there is when one is not there.
 
-What stands where names of columns belong may be text: the first row of a table without a header, or
-the keys of a JSON object. So a message quotes a name that the command itself gave, or that looks
-like an identifier, and gives every other column by its number.
+The place for column names may hold text: the first row of a table without a header, or the keys of
+a JSON object. So a message quotes only names that the command itself gave or that look like
+identifiers, and gives every other column by its number.
 """
 
 import unicodedata
@@ -25,7 +25,7 @@ class Header:
     """The columns of the source `name`, and whether a message may list them.
 
     The first row of a delimited file holds names, or it holds data and the file has no header.
-    Until one of the columns that were asked for stands in it, nobody knows, so it is not quoted.
+    Until one of the requested columns is found in it, nobody knows, so it is not quoted.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Header:
         """The columns as a message may show them."""
         count = len(self.columns)
         if not self.certain:
-            return f"{count:,} column{'s' if count != 1 else ''}, none of them called so"
+            return f"{count:,} column{'s' if count != 1 else ''}, none of them of that name"
         names = ", ".join(self.called(column) for column in self.columns[:_LISTED])
         more = f" and {count - _LISTED:,} more" if count > _LISTED else ""
         return f"{names or 'none'}{more}"
@@ -74,7 +74,7 @@ class Header:
         return repr(column) if is_name(column) else f"number {self.columns.index(column) + 1}"
 
     def check_unique(self, used: tuple[str, ...]) -> None:
-        """Refuse a column that is used and whose name stands twice: it could be either."""
+        """Refuse a used column whose name occurs twice: it could be either."""
         counts = Counter(self.columns)
         for column in used:
             if counts[column] > 1:
@@ -95,7 +95,7 @@ class Header:
 
 
 def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[str]:
-    """A column that is called nearly so; where it may be text, only what was asked for itself."""
+    """The column with the nearest name; one that may be text must differ in case alone."""
     asked = wanted.strip().casefold()
     by_folded = ((column.strip().casefold(), column) for column in columns)
     folded = {name: column for name, column in by_folded if is_name(column) or name == asked}

@@ -1,8 +1,7 @@
 """CSV and TSV: records one at a time, where a broken one costs only itself.
 
-A record may span lines (quoted line breaks). If its quotes never close, or it
-grows past the limit, only its first line is given up: the lines behind it are
-read again as records of their own.
+A record may span lines (quoted line breaks). If its quotes never close, or it grows past the limit,
+only its first line is dropped: the lines after it are read again as records of their own.
 """
 
 import csv
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _DELIMITERS = ",;\t|"
 _TRIED_LINES, _TRIED_RECORDS, _TRIED_BYTES = 256, 4, 2**20
-"""The way to look for a record where a stretch was cut."""
+"""The lines that are looked at to find a record where a stretch was cut."""
 
 
 class DelimitedRecord(NamedTuple):
@@ -94,7 +93,7 @@ class _Feed:
         self.flaw = None
 
     def give_up_first(self) -> None:
-        """Only the first line of the record is lost; the others are read again."""
+        """Drop only the first line of the record; the others are read again."""
         self._again.extendleft(reversed(self.held[1:]))
 
     def cut_short(self) -> Flaw:
@@ -129,7 +128,7 @@ def records(
 
     Those that begin before `stop`; `findings` are told where the next one begins.
     """
-    # The limit of the csv module is the process's; raising it is all that one reader may do.
+    # The csv module has one limit for the whole process; a reader may only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), dialect.limit))
     feed = _Feed(lines, dialect.limit)
     reader = dialect.reader(feed)

@@ -1,9 +1,8 @@
-"""Files and folders that take their name only when they are whole.
+"""Files and folders that get their name only when they are complete.
 
-What is written goes to a hidden draft beside the target, reaches the disk, and
-is then renamed: a reader sees the old content or the new, never half of it.
-If the work is interrupted or the disk is full, an earlier target is untouched,
-and what was written so far is kept under `<name>.partial`.
+Content is written to a hidden draft beside the target, synced to disk, and then renamed: a reader
+sees the old content or the new, never half of it. If the work is interrupted or the disk is full,
+an earlier target is untouched, and what was written so far is kept under `<name>.partial`.
 """
 
 import os
@@ -85,7 +84,7 @@ def _check_target(path: Path, *, replace: bool) -> None:
 
 
 def _keep(draft: Path, path: Path, error: BaseException, *, worth: bool) -> None:
-    """Keep what was written if it is worth it, and say where; translate the system's errors."""
+    """Keep a non-empty draft, and say where it is; translate the system's errors."""
     words: tuple[str, ...] = ()
     if worth:
         place = next(p for p in _partial_names(path) if not p.exists())
@@ -114,7 +113,7 @@ def _refusal(path: Path, error: OSError, *hints: str) -> InputError:
 
 
 def _settle(folder: Path) -> None:
-    """Let the names in `folder` reach the disk, where the system can do that."""
+    """Sync the names in `folder` to disk, where the system can do that."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:

@@ -98,7 +98,7 @@ def _controls(head: bytes) -> int:
 
 
 def _agrees(stated: str | None, marked: str) -> bool:
-    """Whether a byte order mark may speak: it may not contradict what the user stated."""
+    """Whether a byte order mark agrees with the encoding that the user stated."""
     if stated is None:
         return True
     name = codecs.lookup(stated).name

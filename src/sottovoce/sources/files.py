@@ -1,8 +1,8 @@
-"""Opening what a user named: a regular file that is there, may be read and holds something.
+"""Opens the file that a user named, or says why it cannot be read.
 
 A file may lie behind an address such as s3://bucket/notes.csv, which fsspec opens (extra `remote`).
-A path keeps one slash of it (s3:/bucket/notes.csv), so readers need no other kind of path. Whoever
-reads a part of such a file opens it by itself, with its own right to do so.
+A path keeps one slash of it (s3:/bucket/notes.csv), so readers need no other kind of path. A worker
+that reads a part of such a file opens it itself, with its own credentials.
 """
 
 import errno
@@ -31,12 +31,12 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
 
 
 def kind_of(mode: int) -> str:
-    """The words for what a path leads to."""
+    """The kind of a path's target, in words."""
     return _KINDS.get(stat.S_IFMT(mode), "something that is not a file")
 
 
 def look_at(path: Path) -> os.stat_result:
-    """Return the state of `path`; raise an error that a user understands if it leads nowhere."""
+    """Return the status of `path`; raise an error that a user understands if there is nothing."""
     if (address := address_of(path)) is not None:
         return _look_at_remote(address)
     try:
@@ -72,7 +72,7 @@ def size_of(path: Path) -> int | None:
 
 
 def refusal(path: Path, error: OSError) -> InputError:
-    """The operating system's word translated: which path, what is wrong, what to do next."""
+    """The operating system's error, translated: which path, what is wrong, what to do next."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return InputError(f"{path}: there is no such file or folder", hints=_near(path))
     if isinstance(error, PermissionError):
@@ -100,7 +100,7 @@ def _near(path: Path) -> tuple[str, ...]:
 def address_of(path: Path) -> str | None:
     """The address that a path stands for; None for a path of this machine.
 
-    It stands in messages, logs and the site's own files, so one that may hold a secret is refused.
+    It appears in messages, logs and the site's own files, so one that may hold a secret is refused.
     """
     scheme, *rest = path.parts or ("",)
     if not rest or not _SCHEME.fullmatch(scheme):
@@ -168,7 +168,7 @@ def _store_of(address: str) -> tuple[Any, str]:
 
 
 def _remote_refusal(address: str, error: Exception) -> InputError:
-    """The name of what went wrong, never its words, which a server may have written."""
+    """The kind of the error, never its message, which a server may have written."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{address}: expected a file, found nothing")
     if isinstance(error, PermissionError):

@@ -1,4 +1,4 @@
-"""A folder of text files: the label is the subfolder, or stands in a labels file."""
+"""A folder of text files: the label is the subfolder, or is in a labels file."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class FolderReader:
         return Header(self.name, ("text", "label"))
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Runs of files, where no labels file has to be held against all of them."""
+        """Runs of files; none where there is a labels file, which is compared with all of them."""
         if self._options.labels_file is not None:
             return ()
         places = (place for place in walk(self._path) if isinstance(place, Folder))

@@ -1,7 +1,7 @@
 """Figures about a source that show none of its text.
 
-One pass, and beside the counts some 40 bytes a document (lengths and 64-bit
-hashes), so that ten million documents can be inspected on a laptop.
+It takes one pass, and besides the counts some 40 bytes a document (lengths and 64-bit hashes), so
+that a laptop can inspect ten million documents.
 """
 
 from array import array
@@ -27,7 +27,7 @@ from sottovoce.text.labels import (
 
 _MANY_LABELS = 1000
 _MAPPED_LABELS = 30
-"""Labels that a proposed map writes out at most."""
+"""The most labels in a proposed map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Inspector:
         self._texts, self._labelled, self._groups = array("Q"), array("Q"), array("Q")
 
     def outcomes(self) -> Iterator[Document | SourceProblem]:
-        """Pass over the source and add up; what comes out is for a progress bar to count."""
+        """Pass over the source and add up; yields the outcomes, for a progress bar."""
         for outcome in self._source.outcomes():
             if isinstance(outcome, Document):
                 self._add(outcome)
@@ -294,7 +294,7 @@ def inspect(source: Source) -> Inspection:
 
 
 def _like_text(labels: Counter[str], documents: int) -> bool:
-    """Nearly every document with a label of its own: somebody named the wrong column."""
+    """Whether nearly every document has a label of its own: then the column is probably wrong."""
     wordy = sum(len(name.split()) for name in labels) > LABEL_WORDS * len(labels)
     return len(labels) > documents // 2 and (wordy or len(labels) > 50)
 

@@ -24,7 +24,7 @@ _BYTE = re.compile(r"\(byte \d+\)")
 _MARKS = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
 """The marks that cut an array into its members; an escaped character counts as one."""
 _BROKEN_OFF = "{"
-"""Stands for the member in which an array breaks off, and is as malformed."""
+"""Replaces the member in which an array ends too early; it is malformed, too."""
 _CHUNK = 2**16
 
 Outcome = tuple[Origin, Row | SourceProblem]
@@ -38,7 +38,7 @@ class JsonRecords:
     options: SourceOptions
 
     def read(self, findings: Findings, stretch: Stretch | None = None) -> Iterator[Outcome]:
-        """Every object, and the problem in the place of one that cannot be read."""
+        """Every object; for one that cannot be read, its problem."""
         with open_file(self.path) as file:
             encoding, is_array = self._look(file)
             findings.note(encoding.note)
@@ -213,7 +213,7 @@ def _object(text: str, origin: Origin) -> Row | SourceProblem:
 
 
 def _in_words(error: Exception) -> str:
-    """Say where the JSON breaks off; the decoder's own words could quote it."""
+    """Say where the JSON is malformed; the decoder's own message could quote it."""
     for known in ("truncated", "out of range"):
         if known in str(error):
             return f"the JSON is {known}" if known == "truncated" else f"a number is {known}"

@@ -1,8 +1,8 @@
-"""The lines of a text file one at a time, each with its number, its first byte and its flaw.
+"""The lines of a text file one at a time, each with its number, its offset and its flaw.
 
 No more than one line is in memory (or a run of short ones), and no more than `limit` bytes of it:
-what is longer is passed over to its end, not kept. Every line is decoded by itself, so a byte that
-is outside the encoding costs its own line only.
+the rest of a longer line is skipped. Every line is decoded by itself, so a byte outside the
+encoding makes only its own line unusable.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Lines:
     def run(self, stop: int) -> list[str]:
         """The next lines at once, of those that begin before `stop`, in a file with LF.
 
-        None where one of them has a flaw: then nothing is passed, and they are read one by one.
+        None if one of them has a flaw: then nothing is consumed, and they are read one by one.
         """
         if self.passed < self._tried:
             return []
@@ -139,7 +139,7 @@ def next_line(file: BinaryIO, at: int) -> int:
 
 
 def too_long(length: int, limit: int) -> str:
-    """The words for something longer than may be in memory."""
+    """The message for something longer than may be in memory."""
     return f"expected at most {limit:,} bytes, found {length:,}"
 
 

@@ -1,4 +1,4 @@
-"""Python iterables: texts, (text, label) pairs, rows by name, or documents."""
+"""Python iterables: texts, (text, label) pairs, rows as dicts, or documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from itertools import chain, islice
@@ -93,7 +93,7 @@ def _unexpected(item: object) -> str:
 
 
 def refuse_text_as_items(thing: object) -> None:
-    """Bytes are iterable, but never what a user means."""
+    """Refuse bytes: they are iterable, but a user never means that."""
     if isinstance(thing, bytes | bytearray | memoryview) or not isinstance(thing, Iterable):
         raise InputError(
             f"expected a path, an iterable or a data frame, found {type(thing).__name__}",

@@ -1,4 +1,4 @@
-"""One door to every kind of source: a path, an iterable, or a data frame."""
+"""Opens every kind of source: a path, an iterable, or a data frame."""
 
 import os
 import stat
@@ -42,7 +42,7 @@ _SUFFIXES = {
 }
 _TOOLS: dict[Format, Tool] = {tool.format: tool for tool in (LabelStudio(), Prodigy(), Doccano())}
 _UNPACKED_ALONE = {Format.PARQUET, Format.ARROW, Format.XLSX}
-"""Formats that are packed by themselves, and are not read through another packing."""
+"""Formats with a compression of their own, which are not read from a packed file."""
 
 Place = str | os.PathLike[str]
 
@@ -52,8 +52,8 @@ def open_source(
 ) -> Source:
     """The source at `place`: a path, or something in memory that messages then call `name`.
 
-    The path is looked at now, so that a wrong one is reported at once; its
-    content is read when `documents()` is.
+    The path is checked now, so that a wrong one is reported at once; its content is read by
+    `documents()`.
     """
     options = options or SourceOptions()
     if isinstance(place, Source):
@@ -152,5 +152,5 @@ def _check_kind(path: Path, mode: int, format: Format) -> None:  # noqa: A002 - 
         what = "a folder" if wants_folder else "a file"
         raise InputError(
             f"{path}: format {format.value} expects {what}, found {kind_of(mode)}",
-            hints=("leave --format out and let the path speak",),
+            hints=("leave --format out: the path shows the format",),
         )

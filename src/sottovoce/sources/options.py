@@ -35,7 +35,7 @@ class Empty(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLimits:
-    """The largest part of a source that may be in memory at a time."""
+    """Limits of the memory that reading a source may take."""
 
     document_bytes: int = 16 * 2**20
     """The longest line, record or file that is read as one document."""
@@ -118,7 +118,7 @@ class SourceOptions:
 
 
 def named(columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The columns that were named, be it one, several or none."""
+    """The named columns: one, several or none."""
     if columns is None:
         return ()
     return (columns,) if isinstance(columns, str) else columns

@@ -1,4 +1,4 @@
-"""One file inside a .gz or .zip, read as a stream: nothing is unpacked to disk, or without end."""
+"""One file inside a .gz or .zip, read as a stream of bounded size; nothing is unpacked to disk."""
 
 import gzip
 import io
@@ -12,9 +12,9 @@ from sottovoce.errors import InputError
 
 GZIP, ZIP = ".gz", ".zip"
 UNPACKED_FREE = 2**26
-"""Bytes that a packed file may always grow to."""
+"""The bytes that every packed file may grow to."""
 UNPACKED_RATIO = 250
-"""The largest growth of a file beyond that; text packs 3 to 50 times."""
+"""The largest factor by which a file may grow beyond that; text compresses 3 to 50 times."""
 
 _ENCRYPTED = 0x1
 _LITTER = ("__MACOSX/", ".DS_Store", "Thumbs.db")
@@ -98,7 +98,7 @@ class _Unpacking(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place, which is unpacked again from the start if it lies behind."""
+        """Go to a position; one that has passed is unpacked again from the start."""
         return int(self._inner.seek(offset, whence))
 
     def tell(self) -> int:
@@ -106,7 +106,7 @@ class _Unpacking(io.RawIOBase):
         return int(self._inner.tell())
 
     def readinto(self, buffer: Any, /) -> int:
-        """The next bytes; what the libraries say of a damaged file could quote it."""
+        """The next bytes; the libraries' own messages about a damaged file could quote it."""
         try:
             data = self._inner.read(len(buffer))
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
@@ -114,7 +114,7 @@ class _Unpacking(io.RawIOBase):
         if self._inner.tell() > self._most:
             raise InputError(
                 f"{self._path}: expected at most {self._most:,} bytes once unpacked, found more",
-                hints=("unpack it first if it is meant to be so large",),
+                hints=("unpack it first if that size is right",),
             )
         buffer[: len(data)] = data
         return len(data)

@@ -1,4 +1,4 @@
-"""From one row of named values to one document, or to the reason why there is none."""
+"""Turns one row of named values into a document, or into the reason why it is unusable."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -81,7 +81,7 @@ def select(header: Header, options: SourceOptions) -> ColumnSelection:
 
 
 def asks_for(columns: tuple[str, ...], options: SourceOptions) -> bool:
-    """Whether one of the columns that were asked for, or are by default, is among these."""
+    """Whether one of the requested (or default) columns is among these."""
     text = ("text",) if options.text is None else named(options.text)
     label = ("label",) if options.label is None else named(options.label)
     further = (*named(options.group), *options.categorical, *options.numeric)
@@ -166,7 +166,7 @@ class RowReader:
         return self._known(_label(value, columns[0]))
 
     def _written(self, value: str, column: str) -> Label:
-        """The label that a cell holds; most cells hold what others before them held."""
+        """The label in a cell, cached: most cells hold a label that came before."""
         label = self._known_before.get(value)
         if label is None:
             label = self._known(_label(value, column))
@@ -212,7 +212,7 @@ class RowReader:
 
 
 def plain(value: object) -> str | int | float | bool | None:
-    """A value of the source as a plain Python one; what says "missing" becomes None."""
+    """A value of the source as a plain Python value; a missing one becomes None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -244,7 +244,7 @@ def _text(row: Row, column: str) -> str:
 
 
 def _unknown(label: Label, known: Collection[str], reason: str) -> _Unusable:
-    """A label that is not used, and which known one it may be meant to be."""
+    """The problem of an unknown label, with the known label that it may stand for."""
     name = label_name(label)
     meant = respelt(name, known)
     return _Unusable(ProblemKind.UNKNOWN_LABEL, reason, None if meant is None else (name, meant))

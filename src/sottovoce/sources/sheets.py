@@ -20,7 +20,7 @@ _NAME_COLUMNS = ("name", "file", "filename", "path", "document", "id")
 
 
 class Sheet:
-    """A labels file: one row a text file, held in memory because files come in another order."""
+    """A labels file, one row a text file; it is in memory because files come in another order."""
 
     def __init__(self, path: Path, options: SourceOptions, findings: Findings) -> None:
         """Read the table `path` as a whole."""
@@ -33,7 +33,7 @@ class Sheet:
         self.key = next((folded[n] for n in _NAME_COLUMNS if n in folded), self.columns[0])
         self.problems: list[SourceProblem] = []
         self._rows: dict[str, tuple[Origin, Row]] = {}
-        # Its own progress is not the folder's.
+        # The sheet's progress does not count as the folder's.
         own = Findings()
         for origin, row in reader.rows(own):
             self._take(origin, row)
@@ -49,7 +49,7 @@ class Sheet:
         name = "" if value is None else label_name(value)
         if name in self._rows:
             first = self._rows[name][0]
-            reason = f"its file stands on {first.unit} {first.position} already"
+            reason = f"its file is on {first.unit} {first.position} already"
             self.problems.append(SourceProblem(origin, ProblemKind.MALFORMED, reason))
         else:
             self._rows[name] = (origin, row)

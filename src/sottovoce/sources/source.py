@@ -30,7 +30,7 @@ class Findings:
     """The findings of one pass over a source: its progress, its notes, its counts."""
 
     def __init__(self, *, keep: int = 100) -> None:
-        """A pass that has not begun."""
+        """Start with no findings."""
         self.problems = Problems(keep=keep)
         self.notes: dict[str, None] = {}
         self.annotations: Counter[str] = Counter()
@@ -44,7 +44,7 @@ class Findings:
         """The number of lines between the two."""
 
     def note(self, words: str) -> None:
-        """Remember something that a user should know, once, and not a thousand such things."""
+        """Remember something that a user should know: each note once, and not too many."""
         if words and len(self.notes) < _NOTES:
             self.notes[words] = None
 

@@ -1,4 +1,4 @@
-"""The files below a folder in a fixed order, links followed but never round in circles."""
+"""The files below a folder in a fixed order; links are followed, but never in circles."""
 
 import os
 import stat
@@ -90,7 +90,7 @@ def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A text file as it was decoded; `text` has no byte order mark, `marked` says it had one."""
+    """A decoded text file; `marked` says whether a byte order mark was taken off `text`."""
 
     text: str
     marked: bool

@@ -84,7 +84,7 @@ class WorkbookReader:
             for number, values in rows:
                 if any(value not in (None, "") for value in values):
                     if not named:
-                        # The first row is data: it stands for the names, and comes again.
+                        # The first row is data: it is read as the names, and then again as a row.
                         yield number, values
                         named = True
                     yield number, values
@@ -104,7 +104,7 @@ class WorkbookReader:
         return filled[0]
 
     def _check(self, file: Any) -> None:
-        """Refuse what is no workbook, and one that would fill the memory."""
+        """Refuse a file that is no workbook, or one that would fill the memory."""
         head = file.read(8)
         file.seek(0)
         if head.startswith(_OLE):

@@ -46,7 +46,7 @@ def write_documents(
     layout: TableLayout | None = None,
     replace: bool = False,
 ) -> int:
-    """Write `documents` to `path`, whole or not at all, and say how many they were.
+    """Write `documents` to `path`, completely or not at all, and return their number.
 
     The format is that of the name's suffix, where none is stated. A group is
     written if the first document has one, and so are the further columns.
@@ -85,7 +85,7 @@ def _write_table(
 def write_stream(
     documents: Iterable[Document], file: BinaryIO, kind: Format, layout: TableLayout
 ) -> int:
-    """Write a table of documents to an open file, and say how many rows it has."""
+    """Write a table of documents to an open file, and return the number of rows."""
     remaining = iter(documents)
     first = next(remaining, None)
     columns = _columns(first, layout)

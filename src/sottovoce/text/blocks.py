@@ -36,7 +36,7 @@ GRID_BITS = 6
 _FINER = 4
 MOST_TAIL = 1 << 15
 MOST_KERNEL = 1 << 14
-# Of the 64 bits of an id the upper ones say the bucket; column and sign of the tail are drawn anew.
+# The upper bits of an id select the bucket; column and sign of the tail are drawn anew.
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 
 
@@ -44,7 +44,7 @@ _MIX = np.uint64(0xFF51AFD7ED558CCD)
 class Blocks:
     """The blocks of a study: the width and the weight of each (weights are powers of two).
 
-    `tail_idf` is what a word of the tail weighs, in the place of an idf that nobody counted.
+    `tail_idf` is the weight of a word of the tail, in place of an idf that nobody counted.
     An `encoder_weight` of 0 leaves the vectors out, and their kernel columns in.
     """
 

@@ -1,11 +1,11 @@
 """Documents in fixed chunks, worked on here or by any number of workers, answered in order.
 
-Where a chunk ends depends on the documents alone, and results come back in the
-order of the chunks, so sums over them are the same, bit for bit, whoever works on
-them. Only a few chunks are under way at any time.
+Where a chunk ends depends on the documents alone, and results come back in the order of the chunks,
+so sums over them are the same, bit for bit, with any workers. Only a few chunks are under way at
+any time.
 
-The site chooses who works; it is no part of a study: `working_with` says it for
-this process, and whatever has `submit` as `concurrent.futures` has it will do.
+The site chooses the workers, and the study does not depend on them: `working_with` sets them for
+this process. Any executor with the `submit` of `concurrent.futures` works.
 """
 
 import threading
@@ -22,7 +22,7 @@ from sottovoce.text.documents import Document, PackedDocuments
 CHUNK_DOCUMENTS = 2_048
 CHUNK_CHARACTERS = 1 << 20
 HERE_CHUNKS = 16
-"""Fewer chunks than these are done here: other processes would take longer to begin."""
+"""Fewer chunks than these are done in this process: others would take longer to start."""
 
 U = TypeVar("U")
 U_co = TypeVar("U_co", covariant=True)
@@ -75,7 +75,7 @@ class Workers:
     tree: Callable[[Callable[[Any, Any], Any], list[Any]], Any] | None = field(
         default=None, repr=False
     )
-    """Joins the results of tasks two by two where they lie; None where they all come here."""
+    """Joins the results of tasks two by two on the workers; None if all results come here."""
     progress: Callable[[int, int], None] | None = None
     """Hears how many tasks of how many are done."""
 
@@ -153,7 +153,7 @@ _prepared = _Prepared()
 
 
 def prepared_once(name: Hashable, prepare: Callable[[], U]) -> U:
-    """In a worker: a job arrives with every task, and finds by its name what was prepared."""
+    """In a worker: a job arrives with every task, and its name finds what was prepared before."""
     if _prepared.work is None or _prepared.name != name:
         _prepared.name, _prepared.work = name, prepare()
     work: U = _prepared.work

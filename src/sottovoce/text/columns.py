@@ -83,7 +83,7 @@ class Categorical:
 class Numeric:
     """A number between public bounds, scaled to [-1, 1]; beyond a bound it counts as the bound.
 
-    `missing` stands in where the source has nothing; without it that is an error.
+    `missing` replaces a missing value, which is an error without it.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Numeric:
         raise InputError(
             f"{where}: expected a number in column {self.name}, "
             f"found {'nothing' if value in {None, ''} else 'something else'}",
-            hints=("say what stands for a missing number: Numeric(..., missing=0.0)",),
+            hints=("choose a value for missing numbers: Numeric(..., missing=0.0)",),
         )
 
 

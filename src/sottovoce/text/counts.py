@@ -89,8 +89,8 @@ class Counts:
 class CountLayout:
     """The layout of counts in the one vector that a blind sum adds up.
 
-    Only what the choice needs is in it: no totals where classes are exclusive
-    (they are the sum of the classes), and no numbers of peers.
+    It holds only what the choice needs: no totals where classes are exclusive (they are the sum of
+    the classes), and no numbers of peers.
     """
 
     classes: int
@@ -213,7 +213,7 @@ class Distinct:
             known = (self._seen[cells] == groups[:, np.newaxis]).any(axis=1)
             full = self._seen[cells, -1] != 0
             cells, groups = cells[~(known | full)], groups[~(known | full)]
-            # One newcomer a cell and turn, so that two of them never take the same place.
+            # One new group for each cell and turn, so that two of them never take the same place.
             now, first = np.unique(cells, return_index=True)
             place = np.count_nonzero(self._seen[now], axis=1)
             self._seen[now, place] = groups[first]
@@ -274,7 +274,7 @@ class Tally:
                 self._cells[index].add(*inside.by_document(numbers))
 
     def merge(self, other: Self) -> None:
-        """Add what another part of the peer's documents gave."""
+        """Add the counts of another part of the peer's documents."""
         self._rows += other._rows
         self._rows_by_class += other._rows_by_class
         self._total += other._total

@@ -17,7 +17,7 @@ Value = str | int | float | bool | None
 
 
 class NestedJson(str):
-    """An object or a list of the source as its JSON: only carried along, and written as it was."""
+    """An object or a list of the source as its JSON, which is copied and never read."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class Document:
     kept: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
-        """A label that is not a number is no label."""
+        """Refuse NaN and infinity, which are no labels."""
         if isinstance(self.label, str):
             return
         for label in self.label if isinstance(self.label, tuple) else (self.label,):
@@ -115,7 +115,7 @@ def digest_of(documents: Iterable[Document]) -> bytes:
 class PackedDocuments:
     """Documents as a few columns of builtins, which travel fast between processes of a site.
 
-    What a document keeps for a labelled table stays at home.
+    Columns that are only copied to a labelled table are not packed.
     """
 
     text: str

@@ -1,9 +1,9 @@
 """Frozen encoders: a text becomes a vector of unit length, at the site, and is never sent.
 
-An encoder is named by what it is (`static` word vectors or an `onnx` network), how many columns
-it has, and a SHA-256 of its weights and its tokenizer. The name is part of a study's plan, so all
-sites provably use the same one. Files are read elsewhere (package `encoders`); whoever opened an
-encoder provides it here, and readers of text find it by its name.
+An encoder is named by what it is (`static` word vectors or an `onnx` network), how many columns it
+has, and a SHA-256 of its weights and its tokenizer. The name is part of a study's plan, so all
+sites provably use the same one. Files are read by the package `encoders`. An opened encoder is
+provided here, and readers of text find it by its name.
 """
 
 import re
@@ -88,7 +88,7 @@ def is_provided(name: EncoderName) -> bool:
 
 
 def provided(name: EncoderName) -> Encoder:
-    """The encoder of this name, which somebody opened before."""
+    """The encoder of this name, which must have been provided before."""
     encoder = _provided.get(name)
     if encoder is None:
         others = (

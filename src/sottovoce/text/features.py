@@ -66,7 +66,7 @@ class Weighting:
 
 
 ONE_HOT = Weighting(tf_cap=1, idf=False, scaled=False)
-"""A word is there or not, and rows are as long as they are: the paper's features."""
+"""A word is present or not, and rows are not scaled: the paper's features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,13 @@ class FeatureRows:
     halves: Numbers
     """Twice the idf of each feature of the dictionary and of the tail."""
     units: Floats
-    """The worth of one unit, for every column between these and the bias."""
+    """The value of one unit, for every column between these and the bias."""
     tf: sparse.csr_array
     squares: Numbers
     """Four times what is divided by, squared: the norm of a row's tf·idf, or 1."""
     further: Numbers
     places: list[list[Fragment]]
-    """For each document the parts of it that its rows stand for."""
+    """For each document, the parts of it that its rows represent."""
 
     @property
     def norms(self) -> Floats:
@@ -177,8 +177,7 @@ class FeatureReader:
     ) -> None:
         """Prepare the dictionary's table; a `memory` of pieces that were read before saves time.
 
-        `kept` marks the columns, bias left out, that rows may have; what stands in the others is
-        read as if it were not there.
+        `kept` marks the columns, bias left out, that rows may have; all others are read as empty.
         """
         self._space = space
         self._locate = space.dictionary.locator(space.reading, key)

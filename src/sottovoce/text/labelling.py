@@ -63,7 +63,7 @@ class Labelling:
     def by_levels(cls, types: Sequence[str], names: Sequence[str]) -> "Labelling":
         """The labelling of rows by their document's label and by entity `types`, side by side.
 
-        One dictionary and one second moment serve all of them; each class has targets of its own.
+        All classes share one dictionary and one second moment; each has its own targets.
         """
         both = next((name for name in names if name in types), None)
         if both is not None or not types or not names:
@@ -88,7 +88,7 @@ class Labelling:
         return fingerprint("sottovoce/labelling/v1", self)
 
     def check(self, level: Level) -> None:
-        """Refuse a scheme that says nothing about rows of this level."""
+        """Refuse a scheme that does not apply to rows of this level."""
         if self.scheme in {Scheme.INSIDE, Scheme.SINGLE, Scheme.BIO} and level is not Level.TOKEN:
             raise InputError(
                 f"labelling {self.scheme}: expected level token, found {level}",

@@ -14,7 +14,7 @@ from sottovoce.text.fingerprints import fingerprint
 
 LABEL_CHARACTERS = 40
 LABEL_WORDS = 4
-"""Words that a label has at most; what has more may be a text in the wrong place."""
+"""The most words of a label; a longer one may be a text in the wrong place."""
 
 Classes = tuple[str, ...]
 """The names of the classes that one row belongs to; none or several where labels overlap."""

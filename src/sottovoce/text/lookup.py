@@ -25,7 +25,7 @@ def confirms(word: str, space: FeatureSpace, *, key: DictionaryKey) -> bool:
 def own_words(
     documents: Iterable[Document], space: FeatureSpace, *, key: DictionaryKey, most: int = 5
 ) -> dict[int, list[str]]:
-    """For each column the (up to `most`) words of these documents that fall into it, often first.
+    """For each column the (up to `most`) words of these documents that fall into it, by frequency.
 
     Sequences are written with a space between their words, character n-grams
     are left out.

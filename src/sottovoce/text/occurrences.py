@@ -28,7 +28,7 @@ class Occurrences:
     rows: Numbers
     ids: Ids
     places: list[list[Fragment]]
-    """For each document the parts of it that its rows stand for."""
+    """For each document, the parts of it that its rows represent."""
 
     @property
     def count(self) -> int:
@@ -99,7 +99,7 @@ class PieceMemory:
     """The folded tokens and the hashes of each piece, for one way of reading under one key."""
 
     def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
-        """Nothing remembered yet; at most about `limit` pieces will be."""
+        """Start empty; at most about `limit` pieces are remembered."""
         self._reading, self._key = reading, key
         self._word_ids, self._part_ids = key.word_ids(), key.part_ids()
         self._limit = limit
@@ -128,7 +128,7 @@ class PieceMemory:
         for document in documents:
             read = rows_of(document)
             for row in read:
-                # While the pieces are still near the core: later, each would be fetched again.
+                # Now, while the pieces are still in the cache.
                 flat += map(number, row.pieces)
                 lengths.append(len(row.pieces))
             places.append([row.place for row in read])

@@ -1,10 +1,10 @@
 """Documents in parts that workers read, and sums over these parts.
 
-A part says where documents lie: a stretch of a file, some row groups, some files of a folder. It
-travels instead of the documents. Where parts begin depends on the data alone; what a job makes of
-a part are whole numbers, and these add up to the same in every order and every grouping. So one
-process, all cores, a cluster, and a cluster whose worker died give the same bytes. Any engine
-that hands `sum_of_parts` its arguments and adds up the results will do.
+A part names a place of documents: a stretch of a file, some row groups, some files of a folder. It
+travels instead of the documents. Where parts begin depends on the data alone. The result of a job
+on a part is whole numbers, whose sum does not depend on order or grouping. So one process, all
+cores, a cluster, and a cluster whose worker died give the same bytes. Any engine works that calls
+`sum_of_parts` and adds up the results.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class SumJob(Protocol[T]):
 
 @dataclass(frozen=True)
 class PartTask:
-    """A run of parts, with what is to be done to their documents before they are added up."""
+    """A run of parts, with the rules that are applied to their documents first."""
 
     parts: tuple[DocumentPart, ...]
     rules: tuple[Rule, ...] = ()
@@ -65,12 +65,12 @@ class PartTask:
     """Called in the process that works, before the first part: it opens an encoder there."""
 
     def read(self, part: DocumentPart) -> Iterator[Document]:
-        """The documents of a part that the rules leave, as they leave them."""
+        """The documents of a part, after all rules."""
         return _ruled(part.documents(), self.rules)
 
 
 class PartedDocuments(DocumentStream):
-    """Documents in parts; they are read here where they are wanted one by one."""
+    """Documents in parts; iterating over them reads them in this process."""
 
     def __init__(
         self,
@@ -94,17 +94,17 @@ class PartedDocuments(DocumentStream):
         return self._length
 
     def note_length(self, length: int) -> None:
-        """Spare a pass, where another one came to how many documents there are."""
+        """Note how many documents there are, as another pass counted: this saves a pass."""
         self._length = length
 
     def refined(self, rule: Rule) -> "PartedDocuments":
-        """The documents that a rule leaves; it travels with the parts, and is applied there."""
+        """The documents after one more rule, which travels with the parts and is applied there."""
         rules = (*self.task.rules, rule)
         task = PartTask(self.task.parts, rules, self.task.begin)
         return PartedDocuments(task, facts=self._facts)
 
     def summed_once(self, job: "SumJob[T]") -> "T":
-        """A small sum, which is remembered for these documents, however they were refined to."""
+        """A small sum, which is remembered for these documents, whatever rules led to them."""
         fact = (self.task.rules, job.name)
         if fact not in self._facts:
             self._facts[fact] = summed(job, self)
@@ -113,7 +113,7 @@ class PartedDocuments(DocumentStream):
 
 
 def inputs_digest(documents: Sequence[Document]) -> bytes:
-    """32 bytes for all that documents say, in their order; of parts, each is read where it lies.
+    """A digest (32 bytes) of the documents' content, in order; parts are read by the workers.
 
     Where parts begin depends on the data alone, so that the same documents have the same digest.
     """
@@ -164,7 +164,7 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
     except (OurError, MemoryError):
         raise
     except OSError as error:
-        # The operating system's words name a file or a device, and quote nothing.
+        # The operating system's message names a file or a device, and quotes nothing.
         raise InputError(f"reading documents: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # noqa: BLE001 - whatever a library raises
         raise InputError(f"reading documents failed with {type(error).__name__}") from None
@@ -176,7 +176,7 @@ def _merged(first: T, other: T) -> T:
 
 
 def _sum_of_two(first: T, other: T) -> T:
-    """Add two sums on a cluster; neither is changed, because a dead worker's sum is made again."""
+    """Add two sums on a cluster, without changing either: a dead worker's sum is computed again."""
     return _merged(deepcopy(first), other)
 
 

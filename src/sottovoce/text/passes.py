@@ -1,6 +1,6 @@
 """The two passes over a site's documents: counting for the dictionary, reading for the learner.
 
-Each streams: memory is the result and a few chunks, however many documents there are.
+Both stream: memory holds the result and a few chunks, for any number of documents.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -76,7 +76,7 @@ def count(
 ) -> Counts:
     """Count this peer's part of a joint dictionary; refuse a source without any word.
 
-    A `memory` learns what pieces are, for the next pass over the same documents in this process.
+    `memory` keeps the pieces for the next pass over the same documents in this process.
     """
     job = _CountJob(plan, key, memory)
     if isinstance(documents, PartedDocuments):
@@ -95,7 +95,7 @@ def count(
 
 
 def count_classes(documents: Iterable[Document], labelling: Labelling) -> Counts:
-    """Rows by class at the level of documents, whose words are not read: no feature is counted."""
+    """Count rows by class without reading any word, at the level of documents."""
     rows, names = 0, len(labelling.labels.names)
     by_class = np.zeros(names, np.int64)
     for chunk in chunked(documents):
@@ -113,7 +113,7 @@ def rounded_count(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Counts:
-    """The same as it leaves the peer: rounded."""
+    """The rounded counts, as they leave the peer."""
     counts = count(documents, plan, key=key, memory=memory)
     return counts.rounded(exclusive=plan.labelling.labels.exclusive)
 
@@ -334,7 +334,7 @@ class _ReadJob:
         return self.space.fingerprint, self.labelling.fingerprint, self.key, kept
 
     def travelling(self) -> "_ReadJob | None":
-        """An encoder is open in this process alone, and works on all cores by itself."""
+        """None with an encoder: it is open in this process alone, and uses all cores by itself."""
         return None if self.space.blocks.encoder is not None else replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], Examples]:
@@ -359,7 +359,7 @@ class _ScoredRowsJob:
         return "scored", self.space.fingerprint, self.key
 
     def travelling(self) -> "_ScoredRowsJob | None":
-        """An encoder is open in this process alone, as of `_ReadJob`."""
+        """None with an encoder, as for `_ReadJob`."""
         return None if self.space.blocks.encoder is not None else self
 
     def prepare(self) -> Callable[[Sequence[Document]], tuple[sparse.csr_array, Booleans]]:
@@ -385,7 +385,7 @@ class _PresenceJob:
         return "presence", self.space.fingerprint, self.key
 
     def travelling(self) -> "_PresenceJob | None":
-        """The name of this job, as of `reading`."""
+        """None with an encoder, as for `_ReadJob`."""
         return None if self.space.blocks.encoder is not None else replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], tuple[Numbers, NDArray[np.uint64]]]:

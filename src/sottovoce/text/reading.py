@@ -86,7 +86,7 @@ class Reading:
     def seen_from(
         self, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
     ) -> Iterator[str]:
-        """The text of each row, for an encoder; of a token that of its window."""
+        """The text of each row, for an encoder; for a token, the text of its window."""
         reach = self.window.reach if self.level is Level.TOKEN else 0
         for document, rows in zip(documents, places, strict=True):
             for number in range(len(rows)):
@@ -94,7 +94,7 @@ class Reading:
                 yield document.text[first.start : last.end]
 
     def fold(self, piece: str) -> tuple[str, ...]:
-        """The tokens of a piece; at token level, the features that one thing seen gives."""
+        """The tokens of a piece; at token level, the features of one thing in the window."""
         if self.level is Level.TOKEN:
             return self.window.fold(piece, self.tokenizer)
         return self.tokenizer.fold(piece)

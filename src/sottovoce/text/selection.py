@@ -22,7 +22,7 @@ class FeatureScore(Protocol):
 class SelectionRule:
     """A ranking of features: `score` gives each a number, and the highest win.
 
-    `name` stands in study.toml, `words` on the card. A rule sees the sums over all peers and
+    study.toml uses `name`, the card `words`. A rule sees the sums over all peers and
     nothing else, so no rule changes what is sent.
     """
 
@@ -57,7 +57,7 @@ def document_frequency(
     *,
     exclusive: bool,  # noqa: ARG001 - classes do not matter to this rule
 ) -> NDArray[np.float64]:
-    """In how many rows each feature stands."""
+    """The number of rows that have each feature."""
     return counts.total.astype(np.float64)
 
 

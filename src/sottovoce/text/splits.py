@@ -1,7 +1,7 @@
 """The split into training and validation, decided by a document's text or its group.
 
-Copies of a text, and all documents of one group, land on one side, in whatever
-order they are read and at whatever site.
+Copies of a text, and all documents of one group, are on the same side, in any order of reading and
+at every site.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class _SideRule:
-    """Leaves the documents of one side; a value, so that it can travel to where they lie."""
+    """Selects the documents of one side; it is a plain value, so that it can travel to workers."""
 
     split: Split
     side: Side

@@ -1,8 +1,8 @@
-"""Documents that are read again for every pass, because there are too many to keep.
+"""Documents that are read again for every pass, because there are too many for memory.
 
-A list of documents and a stream of them are used alike: `refined` gives the part of either that
-a split or a rule leaves, a list for a list and a stream for a stream. A stream remembers which of
-its documents stay, a byte each, so that a rule that looks at the whole text is applied once.
+A list of documents and a stream are used alike: `refined` applies a split or a rule, and returns a
+list for a list and a stream for a stream. A stream remembers the documents that a rule dropped, a
+byte for each, so that a rule that reads the whole text is applied once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from sottovoce.errors import InputError
 from sottovoce.text.documents import Document
 
 Rule = Callable[[Document], Document | None]
-"""The result for a document: itself, another one, or nothing."""
+"""A rule: maps a document to itself, to another one, or to None, which drops it."""
 
 
 class DocumentStream(Sequence[Document]):
@@ -60,7 +60,7 @@ class DocumentStream(Sequence[Document]):
         raise IndexError(place)
 
     def refined(self, rule: Rule) -> "DocumentStream":
-        """The documents that a rule leaves, as it leaves them."""
+        """The documents after a rule."""
         return DocumentStream(_Refining(self, rule).read)
 
 
@@ -96,7 +96,7 @@ _SAME, _CHANGED = 1, 2
 
 
 def refined(documents: Sequence[Document], rule: Rule) -> Sequence[Document]:
-    """The documents that a rule leaves, as it leaves them: a list, or a stream of a stream."""
+    """The documents after a rule: a list of a list, a stream of a stream."""
     if isinstance(documents, DocumentStream):
         return documents.refined(rule)
     return [left for document in documents if (left := rule(document)) is not None]

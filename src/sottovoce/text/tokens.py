@@ -1,7 +1,7 @@
 """From text to tokens: the same ones on every machine, in every locale, under every Python.
 
-A *piece* is what stands between two white spaces; it folds to zero or more
-tokens whatever stands around it, which is why folding can be remembered:
+A *piece* is the text between two white spaces. It folds to zero or more tokens that depend on
+nothing around it, so folding can be remembered:
 
     "Dr. Müller's (12.5mg)"  ->  pieces  Dr.  Müller's  (12.5mg)
                              ->  tokens  dr   müller's   00.0mg
@@ -34,7 +34,7 @@ from sottovoce.text.fingerprints import fingerprint
 # (non-)joiner, word joiner, variation selectors. Folding removes them.
 JOINERS = "\u00ad\u200c\u200d\u2060\ufe00-\ufe0f"
 APOSTROPHES = "'\u2019"
-# What may stand around a word and is no token; the dollar sign is one.
+# Characters that may stand around a word and are no tokens; the dollar sign is a token.
 _AROUND = "!\"#%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 # A run of digits longer than this says no more than one of this length.
 LONGEST_RUN = 12

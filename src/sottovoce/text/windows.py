@@ -1,8 +1,7 @@
 """The features of a token in its place: its neighbours, affixes, shape and case.
 
-A *piece* here is one thing seen from the token (`0|Diabetes` is the token itself,
-`-1|of` the one before it); it folds to the features that this thing gives,
-whatever else is seen, so folding can be remembered.
+A *piece* here is one thing seen from the token (`0|Diabetes` is the token itself, `-1|of` the one
+before it); it folds to features that depend on nothing else, so folding can be remembered.
 """
 
 import unicodedata
@@ -50,7 +49,7 @@ class Window:
             yield seen
 
     def fold(self, piece: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-        """The features that one thing seen gives."""
+        """The features of one thing in the window."""
         where, _, seen = piece.partition("|")
         if where in {"<", ">"}:
             return (f"{where}{' '.join(_word(part, tokenizer) for part in seen.split('|'))}",)

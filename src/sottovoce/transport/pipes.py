@@ -1,7 +1,7 @@
 """Two programs that talk over a pipe: frames on standard input and output, as over ssh.
 
-A frame is eight bytes of length and a packet. The caller that lays the
-pipe says which party is at the other end.
+A frame is eight bytes of length and a packet. The caller that opens the pipe names the party at the
+other end.
 """
 
 from dataclasses import dataclass, field

@@ -60,7 +60,7 @@ class Dealing:
         teller: str,
         bare: bool = False,
     ) -> "Dealing":
-        """The dealing in a book that `teller` showed; what peers did not sign is refused.
+        """The dealing in a book that `teller` showed, if its peers signed it.
 
         The receiver of a sum has all commitments; a peer has a `bare` book, with their digests.
         """
@@ -105,7 +105,7 @@ class Dealing:
         return tuple(owner for owner in self.shares if owner in near)
 
     def check_set(self, peers: Sequence[str], step: str) -> None:
-        """Stop unless these peers are enough, can unmask each other, and hang together."""
+        """Stop unless these peers are enough, can unmask each other, and are connected by masks."""
         self.keyring.this.check_enough(peers, step)
         present = set(peers)
         for owner in self.shares:

@@ -73,7 +73,7 @@ class Keyring:
 
     @classmethod
     def of(cls, this: Round, book: Sequence[SignedKeys], pins: Pins, *, teller: str) -> Self:
-        """The keyring in a book that `teller` showed; what peers did not sign is refused."""
+        """The keyring in a book that `teller` showed; keys that peers did not sign are refused."""
         keys = {signed.peer: signed for signed in book}
         expected = [peer for peer in this.peers if peer in keys]
         if [signed.peer for signed in book] != expected:
@@ -86,7 +86,7 @@ class Keyring:
                 check_keys(this, signed, pins)
         publics = {key for signed in book for key in (signed.pair, signed.box)}
         if len(publics) != 2 * len(book):
-            raise ViolationError("a key stands there twice, and every peer and use needs its own")
+            raise ViolationError("a key appears twice; every peer and every use needs its own")
         this.check_enough(keys, "keys")
         return cls(this, keys)
 
@@ -171,8 +171,8 @@ def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
 def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> Party[Keyring]:
     """At the coordinator: gather the keys and show the book to peers and `listeners`.
 
-    Among many peers the evaluator binds itself to a number for their graph first, and tells it
-    when it has seen the keys.
+    Among many peers the evaluator first commits to a number for their graph, and tells it when it
+    has seen the keys.
     """
     bound = None
     if this.is_sparse:
@@ -198,7 +198,7 @@ def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> P
 
 
 def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[Keyring]:
-    """At the coordinator: the evaluator's number, if it is the one that it had bound itself to."""
+    """At the coordinator: the evaluator's number, if it is the one that it committed to."""
     this = keyring.this
     nonce = yield from receive(this.evaluator, GraphNonce)
     if _nonce_commitment(this, nonce.nonce) != bound.commitment:
@@ -213,10 +213,10 @@ def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[K
 
 
 def hear_keys(this: Round, who: Member, *, entropy: Entropy) -> Party[Keyring]:
-    """At the evaluator: the book, checked without believing the coordinator.
+    """At the evaluator: the book, checked without trust in the coordinator.
 
-    Its number for the graph of many peers is drawn before, and told after it saw the book: once
-    in an attempt, so that nobody can try other keys with it.
+    For many peers it draws a number for their graph before it sees the book, and tells it
+    afterwards: once in an attempt, so that nobody can try other keys with it.
     """
     if not this.is_sparse:
         book = yield from receive(this.coordinator, KeyBook)

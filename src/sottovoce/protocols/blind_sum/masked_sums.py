@@ -1,9 +1,9 @@
 """Masked contributions at their receiver: the latest are held, the others are already a sum.
 
-Who is in a sum is agreed when all have come, and somebody whose contribution came to one receiver
-and not to the other is left out of both. So the latest contributions are held one by one. Older
-ones are in a running sum, from which no peer can be removed: if one must be, the attempt ends and
-names that peer, and the next attempt goes without it.
+The set of a sum is agreed when all contributions have come, and a peer whose contribution came to
+one receiver and not to the other is left out of both. So the latest contributions are held one by
+one. Older ones are in a running sum, from which no peer can be removed: if one must be, the attempt
+ends and names that peer, and the next attempt goes without it.
 """
 
 from collections.abc import Container, Sequence
@@ -25,7 +25,7 @@ class RunningSums:
     """The contributions to one receiver; of words, only the latest are kept besides their sum."""
 
     def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
-        """Nothing came yet."""
+        """Start with no contribution."""
         self._dealing = dealing
         self._parts = tuple(parts)
         self._held: dict[str, tuple[Form, ...]] = {}
@@ -35,7 +35,7 @@ class RunningSums:
         """The peers whose contributions came in time; all peers, if this party adds nothing up."""
 
     def take(self, peer: str, message: MaskedParts) -> MaskedParts:
-        """Check a contribution, and keep it or add it; what the inbox keeps is without it."""
+        """Check a contribution, and keep or add its parts; the inbox stores the rest."""
         self._check(peer, message)
         self._held[peer] = message.parts
         if len(self._sums) == len(self._parts) and len(self._held) > HELD:
@@ -57,7 +57,7 @@ class RunningSums:
                 )
 
     def forms(self, index: int, final: Sequence[str]) -> list[Form]:
-        """One part of the contributions of these peers, of which the running sum is one."""
+        """One part of the contributions of these peers; the running sum counts as one of them."""
         forms = [self._held[peer][index] for peer in final if peer in self._held]
         if self._added:
             forms.append(Words.of(self._sums[index].words))

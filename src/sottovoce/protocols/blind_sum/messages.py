@@ -96,7 +96,7 @@ class GraphNonce(Message, frozen=True):
 
 
 class LeftOut(Message, frozen=True):
-    """To a peer that came too late for a step: it sends nothing more in this attempt."""
+    """Tells a peer that it came too late for a step, and sends nothing more in this attempt."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the peer that came too late",
@@ -209,7 +209,7 @@ class RingHop(Message, frozen=True):
     """The running sums of one ring, sealed for the next peer."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the next peer on the ring (whoever carries it sees a box)",
+        seen_by="the next peer on the ring (its carrier sees a box)",
         reveals="nothing: the first peer's random start hides every running sum",
         assuming="a peer's neighbours on all rings do not pool what they saw",
     )

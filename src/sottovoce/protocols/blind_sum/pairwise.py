@@ -15,23 +15,22 @@
       │ RevealedShares ───────────────▶│ and / or ───────────────────────────▶│
                                       sum                                    sum
 
-Peer p sends x_p + self_p + Σ_q ±pair_pq. The pair masks cancel in the sum over
-everybody. Of the peers in the final set S the self-masks are rebuilt from
-shares, of those that left after dealing the pair keys; never both of one peer.
+Peer p sends x_p + self_p + Σ_q ±pair_pq. The pair masks cancel in the sum over everybody. For peers
+in the final set S the self-masks are rebuilt from shares; for those that left after dealing, the
+pair keys. Never both for one peer.
 
-Who learns what. C: who takes part, and the sums of the parts that it receives
-(themselves shares or counts). E: the same for its parts. Peers: who takes part.
-Nobody learns a single peer's part, whoever leaves at whatever moment; too many
-leaving ends the round with `AbsenceError`, and nothing is revealed.
+Who learns what. C: who takes part, and the sums of the parts that it receives (themselves shares or
+counts). E: the same for its parts. Peers: who takes part. Nobody learns a single peer's part, no
+matter who leaves and when; if too many leave, the round ends with `AbsenceError`, and nothing is
+revealed.
 
-Assumption: everyone follows the protocol, C and E do not pool what they saw, and
-fewer than the threshold of a peer's neighbours side with either. What is checked
-all the same, because it is cheap: pinned identities sign every key and share;
-masks depend on the hash of the agreed set and all its keys, so a coordinator that
-shows different books gets noise; above 30 peers nobody can choose who masks with
-whom (graphs.py); each peer, and E, accepts only sets of more than
-half of all peers, so two groups cannot be summed apart; both signatures stand
-under S; a peer unmasks once per round; a changed share names who changed it.
+Assumption: everyone follows the protocol, C and E do not pool what they saw, and fewer than the
+threshold of a peer's neighbours side with either. What is checked all the same, because it is
+cheap: pinned identities sign every key and share; masks depend on the hash of the agreed set and
+all its keys, so a coordinator that shows different books gets noise; above 30 peers nobody can
+choose who masks with whom (graphs.py); each peer, and E, accepts only sets of more than half of all
+peers, so two groups cannot be summed apart; S carries both signatures; a peer unmasks once per
+round; a changed share names who changed it.
 
 A transport seals what C carries from a peer to E end to end.
 """
@@ -186,7 +185,7 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     this.check_enough(dealt, "shares")
     shares = tuple(message.shares for message in dealt.values())
     dealing = Dealing.of(keyring, shares, pins, teller=this.coordinator)
-    # Everybody's commitments for everybody would be the square of all peers, and more.
+    # All commitments for all peers would grow with more than the square of their number.
     bare = tuple(replace(signed, commitments=()) for signed in shares)
     for name, boxes in boxes_for(dealt, graph).items():
         yield Send(name, ShareBook(bare, boxes))
@@ -212,7 +211,7 @@ def _covered(
 def reveal(
     dealing: Dealing, held: Mapping[str, TwoShares], me: str, final: Sequence[str]
 ) -> RevealedShares:
-    """For each peer of whom we hold shares exactly one: in the sum the seed's, else the key's."""
+    """One share for each peer: of its seed if it is in the sum, else of its pair key."""
     return RevealedShares(
         tuple(
             held[owner].seed if owner in final else held[owner].pair

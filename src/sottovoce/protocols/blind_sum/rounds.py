@@ -102,7 +102,7 @@ class Round:
         return replace(self, attempt=self.attempt + 1, peers=peers)
 
     def check_enough(self, present: Collection[str], step: str) -> None:
-        """Stop, naming who is missing, if too few peers are left."""
+        """Stop if too few peers are left, and name the missing ones."""
         if len(present) < self.needed:
             missing = ", ".join(peer for peer in self.peers if peer not in present)
             raise AbsenceError(
@@ -125,11 +125,11 @@ class OpenedSum:
 class RoundBook:
     """The record of a party's past rounds, so that it does everything only once.
 
-    A party keeps its book for the whole study (whoever runs it writes `spent` down before anything
-    is sent). Attempts only go up; once a set was agreed on for unmasking, the round is spent: two
-    sums over sets that differ by one peer would give that peer's part. For the same reason the
-    rounds of a series are opened over one set. A round of another name is another sum to the book;
-    the study must make sure that nobody opens the same values under two names.
+    A party keeps its book for the whole study (its runtime stores `spent` before anything is sent).
+    Attempts only go up; once a set was agreed on for unmasking, the round is spent: two sums over
+    sets that differ by one peer would give that peer's part. For the same reason the rounds of a
+    series are opened over one set. A round of another name is another sum to the book; the study
+    must make sure that nobody opens the same values under two names.
     """
 
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)

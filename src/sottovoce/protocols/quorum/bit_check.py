@@ -121,7 +121,7 @@ def _opened_among(
     promises = {}
     for name in others:
         promises[name] = (yield from receive(name, CheckPromise)).digest
-    # From here on nobody can choose a share by what others have, who hears of them through C, too.
+    # From here on nobody can choose its share by the others' shares, even if C tells of them.
     yield from given(member.quorum, opening, share)
     for name in others:
         yield Send(name, CheckedShare(nonce, residues))

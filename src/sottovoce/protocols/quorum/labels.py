@@ -13,7 +13,7 @@ One score: the label is [score ≥ 0]. Several that exclude each other: a tourna
 comparison is followed by products that carry on the larger score and its index; a tie goes to the
 lower index. Only the last index is put together, at the asker. The asker never sees a member's
 share of a score, masked or not: knowing its rows, it would get equations in the model from them.
-Nor is it told a number that is no bit, which rows of any size would give it.
+Nor is it told a number that is no bit, which rows of impossible size would give.
 Who learns what: the asker learns the labels, nobody else learns anything but how many rows there
 are. Assuming that at most t members pool, with or without the opener; the asker may be one of
 them. Labels of many chosen rows give the model away: queries have a budget.
@@ -51,7 +51,7 @@ from sottovoce.protocols.shares.material import Context
 
 
 class QuorumLabel(Message, frozen=True):
-    """A member's shares of the labels, for the one who asked."""
+    """A member's shares of the labels, for the asker."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of these rows' labels",
@@ -62,7 +62,7 @@ class QuorumLabel(Message, frozen=True):
 
 
 class QuorumScore(Message, frozen=True):
-    """A member's shares of scores, for the one who asked, where the plan releases margins."""
+    """A member's shares of scores, for the asker, where the plan releases margins."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,

@@ -83,7 +83,7 @@ class Quorum:
         return self.points[self.members.index(member)]
 
     def among(self, present: Collection[str]) -> "Quorum":
-        """The same shares among those who are there, or `AbsenceError` where they are few."""
+        """The quorum of the members that are present; `AbsenceError` if they are too few."""
         kept = [pair for pair in zip(self.members, self.points, strict=True) if pair[0] in present]
         if len(kept) < self.needed:
             missing = [name for name in self.members if name not in present]
@@ -97,7 +97,7 @@ class Quorum:
 
 
 def largest_minority(members: int) -> int:
-    """The largest t with 2t + 1 ≤ n."""
+    """The largest threshold t with 2t + 1 ≤ n."""
     return (members - 1) // 2
 
 

@@ -4,7 +4,7 @@
       │ RowSeed (t members) ──────────────────▶│
       │ RowShares (the others) ───────────────▶│   some rows at a time
 
-Rows and what stands beside them are shared with degree t. Who learns what: a member sees uniform
+Rows and the numbers beside them are shared with degree t. Who learns what: a member sees uniform
 residues, and how many rows there are. Assuming that at most t members pool.
 """
 
@@ -139,7 +139,7 @@ def share_rows(
 def take_rows(
     sharing: RowSharing, use: Callable[[Planes, Planes], T], *, owner: str, name: str
 ) -> Party[list[T]]:
-    """At a member: what `use` makes of its shares of the rows and of what stands beside them."""
+    """At a member: the result of `use` on its shares of the rows and of the numbers beside them."""
     seed = b""
     if name in sharing.quorum.seeded(sharing.quorum.threshold):
         message = yield from receive(owner, RowSeed)

@@ -218,7 +218,7 @@ def give_totals(member: QuorumMember, plan: QuorumTally, totals: Planes) -> Part
 def open_comparisons(
     opener: Opener, plan: QuorumTally, progress: Callable[[], Party[None]] | None = None
 ) -> Party[None]:
-    """The opener's part of the counting: it sees what is masked, and tells who waits."""
+    """The opener's part of the counting: it sees masked values, and reports progress."""
     done = 0
     for part in plan.pieces:
         for opening in plan.openings((part.stop - part.start) * plan.classes):

@@ -122,7 +122,7 @@ def truncated(
 
 
 def shifted_by(base: Base, share: Planes, constant: int) -> Planes:
-    """A share of the value plus a public number: everybody adds it to its own."""
+    """A share of the value plus a public number, which every member adds to its own share."""
     column = base.of(np.array([constant], object))
     return base.add(share, column.reshape(-1, *(1,) * (share.ndim - 1)))
 

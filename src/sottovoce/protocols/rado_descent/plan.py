@@ -6,11 +6,11 @@ One step, from θ and the point `ahead` of it, on n rados of d features:
     θ' = shrink·ahead + rate·pull        ahead' = θ' + momentum·(θ' − θ)
 
 `rate`, `shrink` = 1 − 2·rate·γ and the momentum are multiples of 2^−6, so that a run
-on ciphertexts and its plaintext twin use the very same numbers. The ranges are
-vouched for, as nobody can see whether they hold: exponents within `bound` of the
+on ciphertexts and its plaintext twin use the very same numbers. The ranges are promised by the
+maker of the plan, because nobody can see whether they hold: exponents within `bound` of the
 schedule's centre, and a loss between `floor` and `ceiling`.
 
-A `centred` plan vouches for nothing. Exponents are counted from their own mean, which changes
+A `centred` plan promises nothing. Exponents are counted from their own mean, which changes
 no pull (a common factor of all weights), so that Σw ≥ n·exp(−bound) by convexity; whether they
 keep to their bound is checked in every step, sealed (range_check.py); and θ goes no further
 than `furthest` times the longest rado, by the schedule alone.

@@ -61,7 +61,7 @@ def weigh(
 
 
 def first_sums(by_rado: Encrypted) -> Unsent:
-    """⟨⟨Σπ⟩⟩: from θ = 0 all weights are alike, and nobody need be asked for them."""
+    """⟨⟨Σπ⟩⟩: from θ = 0 all weights are equal, and no question is needed for them."""
     return by_rado.sum(axis=0)
 
 

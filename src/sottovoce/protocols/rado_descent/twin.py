@@ -1,8 +1,8 @@
 """The ideal of the descent: the same integers in the clear, rounding down.
 
-What a run on ciphertexts must agree with, to the few units that its truncations and
-its division may differ by. It also checks what the others can only vouch for: that
-exponents, θ and the loss keep to the plan's ranges.
+A run on ciphertexts must agree with it, up to the few units of its truncations and its division. It
+also checks what a run on ciphertexts cannot see: that exponents, θ and the loss keep to the plan's
+ranges.
 """
 
 from typing import Any

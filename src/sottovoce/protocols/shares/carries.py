@@ -15,11 +15,11 @@ it are equal (the tests of Damgård, Geisler and Krøigaard 2007, with digits of
 many tests c_j, at most one of which is 0. With δ = 1 they ask for d ≥ ρ instead. So λ ⊕ δ is
 the carry, λ at the one and δ at the other, and neither knows it.
 
-Many values share a ciphertext by their remainders: value number i is what is left modulo the
-prime P_i, and a factor below the product M of all primes multiplies every value by a number of
-its own. So one power does for a hundred values what else takes a hundred, and the order of the
-tests can be another for each. r is uniform from 1 to P_i − 1 and makes every c ≠ 0 uniform among
-the remainders that are not 0; M·k, with k so long that it drowns what is above M, hides the rest.
+Many values share a ciphertext by their remainders: value number i is what is left modulo the prime
+P_i, and a factor below the product M of all primes multiplies every value by a number of its own.
+So one power replaces a hundred, and each value can have its own order of tests. r is uniform from 1
+to P_i − 1 and makes every c ≠ 0 uniform among the remainders that are not 0; M·k, with k so long
+that it drowns what is above M, hides the rest.
 
 Who learns what: the asker sees ciphertexts that it cannot open. The key holder sees for every
 value remainders that are uniform, in a random order, at most one of them 0, and whether there is
@@ -70,7 +70,7 @@ _RADIX = 1 << DIGIT_BITS
 
 
 class ShareDigits(Message, frozen=True):
-    """For every digit and every value that it could have, whether it has it; many numbers each."""
+    """For every digit and every possible value, whether the digit has it; many numbers in each."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER_ENCRYPTED,
@@ -103,7 +103,7 @@ class KeySide:
     def checked(self, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
         """Return the asker's message, decrypted, after checking its form against the plan.
 
-        Whatever it holds is read: an error over its size would tell the asker about it.
+        Any content is accepted: an error about its size would tell the asker something.
         """
         try:
             return decrypt_residues(self.key, ciphertext.expected(layout, scale))
@@ -304,7 +304,7 @@ def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
 def _blinded(
     side: AskSide, plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
 ) -> ForKeyHolder:
-    """All tests of all numbers, (columns × tests), packed."""
+    """The blinded tests of all numbers, (columns × tests), packed."""
     columns, square = numbers.shape[1], digits.key.square
     picked = _picked(plan, digits, numbers, coins)
     blinded: list[Residue] = []

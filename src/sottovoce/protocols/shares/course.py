@@ -104,7 +104,7 @@ def noise_bits(steps: int) -> int:
 
 @dataclass(frozen=True)
 class ExactIteration:
-    """The iteration in exact numbers: its constants, and how far everything can get."""
+    """The iteration in exact numbers: its constants, and bounds on every value."""
 
     system: System
     exponent: int
@@ -193,7 +193,7 @@ class ExactIteration:
         return tuple(steps), totals[-1]
 
     def residual(self, *, bits: int, doublings: int, matrix_bits: int) -> tuple[int, int]:
-        """By how much to shift the last residual, and what its norm then must not exceed.
+        """The shift of the last residual in bits, and the largest norm that passes after it.
 
         Twice what is left of b by the course, and of the rounding in every entry.
         """

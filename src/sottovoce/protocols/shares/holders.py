@@ -10,11 +10,11 @@
       |                     |                 masked share |
       |                     |<-----------------------------|
 
-Whatever can be uniform by itself comes out of a seed; what must fit to it (the
-product of two masks, say) is one correction from the dealer to the first holder.
-The dealer receives nothing, ever. Each holder sees shares of masked values, which
-are uniform as long as the dealer pools with neither of them, and as long as its
-messages to one holder are sealed against the other: the relay must not read them.
+Numbers that are uniform by themselves come from a seed; numbers that must fit them (the product of
+two masks, say) are one correction from the dealer to the first holder. The dealer receives nothing,
+ever. Each holder sees shares of masked values, which are uniform as long as the dealer pools with
+neither of them, and as long as its messages to one holder are sealed against the other: the relay
+must not read them.
 """
 
 from collections.abc import Callable, Sequence

@@ -9,14 +9,14 @@
       |             |<-------------------------------------->|
 
 Rows of a known length, as many as were published, have a trace and a right-hand side that are no
-larger than the bounds. Whoever contributes more than its rows makes the bit false, and the study
-stops. Only the sum of all contributions is shared, so the bit does not say who it was, and several
-peers may weigh for each other. What it does not see: how the weight is spread inside A, and a
-right-hand side of some columns that is large, as long as the whole is not. |b_k| against A_kk would
-see that; but where words are rare in their documents, |b_k| may honestly be a hundred times A_kk,
-and a peer may write both.
+larger than the bounds. A peer that contributes more than its rows makes the bit false, and the
+study stops. Only the sum of all contributions is shared, so the bit does not say who it was, and a
+light contribution can offset a heavy one. What it does not see: how the weight is spread inside A,
+and a right-hand side of some columns that is large, as long as the whole is not. |b_k| against A_kk
+would see that; but where words are rare in their documents, |b_k| may honestly be a hundred times
+A_kk, and a peer may write both.
 
-The bounds hold for whatever stands in a word: what is squared has so few bits that no sum of
+The bounds hold for any content of a word: what is squared has so few bits that no sum of
 squares wraps around, and a value outside the range of truncation.py stays far outside after it.
 
 Who learns what: both holders learn the bit, which is true in every honest run; all else that they

@@ -101,7 +101,7 @@ def negative(holder: Holder, shares: Words, *, purpose: str, ring: Ring = RING64
     masked = ring.reduce(shares.reshape(count) + mask)
     early: list[Corrections] = []
     if not holder.first:
-        # Who asks opens nothing before it has all that it needs: if the dealer leaves in between,
+        # The asker opens nothing before it has all that it needs: if the dealer leaves in between,
         # the first holder comes no further either, and tells no label that nobody could read.
         for part in _parts(count):
             keys = yield from _keys(holder, part, ring)

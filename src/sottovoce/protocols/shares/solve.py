@@ -17,11 +17,11 @@
       |                  |   at the end: [‖b − Aθ‖ < tolerance]      |
       |                  |<----------------------------------------->|   (residual.py)
 
-Who learns what: each holder sees Δ, every masked dividend and every e: uniform and
-independent, whatever A and b are; and at the end one bit, which is true unless the agreed
-upper end of the spectrum was wrong. The dealer receives nothing. How many steps there are
-depends on public numbers only (plan.py). Assuming that no two of the three pool what they
-saw: any two could rebuild A, and with it text of the union of all peers.
+Who learns what: each holder sees Δ, every masked dividend and every e: uniform and independent,
+whatever A and b are; and at the end one bit, which is true unless the agreed upper end of the
+spectrum was wrong. The dealer receives nothing. The number of steps depends on public numbers only
+(plan.py). Assuming that no two of the three pool what they saw: any two could rebuild A, and with
+it text of the union of all peers.
 """
 
 from collections.abc import Iterator
@@ -144,7 +144,7 @@ class SystemShare:
             )
 
     def amend(self, share: Words, plan: ShareSolvePlan, *, first: bool) -> None:
-        """Add to a share of A, under whatever mask, all that it does not hold yet."""
+        """Add to a share of A, masked or not, all that it does not hold yet."""
         triangle = Triangle(plan.system.features)
         if self.border is not None:
             share[triangle.last_column()] += self.border

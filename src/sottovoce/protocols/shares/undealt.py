@@ -184,7 +184,7 @@ class Candidates:
         )
 
     def stepped(self, steps: tuple[Words, Words], plan: ChoicePlan) -> "Candidates":
-        """The winners: the left ones and a step each; who had no partner stays as it is."""
+        """The winners: the left ones plus a step each; one without a partner stays as it is."""
         left, _ = self.sides()
         rest = slice(2 * self.pairs, None)
         values = plan.verdict.ring.reduce(left.values + steps[0])

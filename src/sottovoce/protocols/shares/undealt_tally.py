@@ -13,11 +13,11 @@ The asker alone knows which documents are of a class, and β_A; so every count i
 ciphertexts ⟨⟨β_C⟩⟩, or of what they lack of 1. What the key holder opens is noise to it; modulo a
 power of two above every joint count, that and the mask are shares.
 
-Who learns what: nobody a comparison or a count; who adds the counts of several askers up opens
-their sum alone. An asker who deviates brings another number into that sum: it could do so anyway,
-with its own share, and if it makes the key holder open something else instead, no more of that
-than a count's bits reach the joint table, which shows no row below the plan's minimum. Assuming
-that the two do not pool what they saw, and that Paillier hides.
+Who learns what: nobody learns a comparison or a count; the party that adds up the counts of several
+askers opens their sum alone. An asker who deviates brings another number into that sum: it could do
+so anyway, with its own share, and if it makes the key holder open something else instead, no more
+of that than a count's bits reach the joint table, which shows no row below the plan's minimum.
+Assuming that the two do not pool what they saw, and that Paillier hides.
 """
 
 from typing import ClassVar

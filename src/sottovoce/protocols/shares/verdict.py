@@ -56,7 +56,7 @@ DEALT_KINDS: tuple[type[Message], ...] = (DealtSeed, DealtTops, DealtComparisons
 
 
 class VerdictShare(Message, frozen=True):
-    """A holder's shares of the labels, for the one who asked."""
+    """A holder's shares of the labels, for the asker."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER_OF_LABELS,
@@ -140,7 +140,7 @@ def ask_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[NDArr
 def joined_labels(
     senders: Sequence[str], plan: VerdictPlan, *, mine: Words | None = None
 ) -> Party[NDArray[np.int64]]:
-    """At the asker: the labels, from the shares of those who hold them."""
+    """At the asker: the labels, from both holders' shares."""
     total = np.zeros(plan.documents, np.uint64) if mine is None else mine
     for sender in senders:
         theirs = yield from receive(sender, VerdictShare)

@@ -1,4 +1,4 @@
-"""Label Studio's JSON: tasks with their data, and what each annotator made of them."""
+"""Label Studio's JSON: tasks with their data, and each annotator's results."""
 
 from collections.abc import Iterator
 

@@ -12,7 +12,7 @@ from sottovoce.text.documents import Document, Fragment, Span
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A stretch of the text that somebody marked, and what it covers where the tool says so."""
+    """A stretch of the text that somebody marked, and the covered text if the tool gives it."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ def _places(text: str, mark: Mark) -> Iterator[tuple[int, int]]:
 
 
 def whole_mark(start: object, end: object, kind: object, covered: object = None) -> Mark | None:
-    """A mark, where the values are of the types that one has."""
+    """A mark, if the values have the types of one; else None."""
     if isinstance(start, bool) or isinstance(end, bool):
         return None
     if not isinstance(start, int) or not isinstance(end, int) or not isinstance(kind, str):

@@ -1,8 +1,8 @@
-"""Whether an annotation's offsets lead to the text that it says it covers.
+"""Checks that an annotation's offsets lead to the text that it states.
 
-Offsets count code points of the text as it stands in its file. Two things that
-tools do differently are tried before an offset is called wrong: whether a byte
-order mark counts, and whether CR LF counts as one.
+Offsets count code points of the text as it stands in its file. Two conventions in which tools
+differ are tried before an offset is called wrong: whether a byte order mark counts, and whether CR
+LF counts as one.
 """
 
 import re

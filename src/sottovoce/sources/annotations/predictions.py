@@ -32,7 +32,7 @@ def least_certain_first(predictions: Iterable[Prediction]) -> list[Prediction]:
 def write_predictions(
     predictions: Iterable[Prediction], file: BinaryIO, kind: Format, *, model: str
 ) -> int:
-    """Write tasks for the tool `kind`, made by `model`; how many they were."""
+    """Write tasks for the tool `kind`, made by `model`; return their number."""
     encoder, record = msgspec.json.Encoder(), _RECORDS[kind]
     is_array = kind is Format.LABEL_STUDIO
     file.write(b"[" if is_array else b"")

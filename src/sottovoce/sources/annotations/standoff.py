@@ -1,4 +1,4 @@
-"""The lines of a BRAT `.ann` file: what each says, checked against the text it speaks of.
+"""The lines of a BRAT `.ann` file, checked against the text that they annotate.
 
     T1 <tab> Type start end[;start end…] <tab> covered text      an entity
     E1 <tab> Type:T1 Role:T2 …                                   an event
@@ -60,7 +60,7 @@ class Equivalence:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A or M: a mark on something, with a value or simply there."""
+    """A or M: a mark on something, with or without a value."""
 
     name: str
     type: str
@@ -81,7 +81,7 @@ class Normalization:
 
 @dataclass(frozen=True, slots=True)
 class BratNote:
-    """#: what an annotator wrote about something (its words are the annotator's, kept as text)."""
+    """#: an annotator's note about something, kept as text."""
 
     name: str
     type: str
@@ -101,7 +101,7 @@ class NumberedFlaw(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Everything that an `.ann` file says, and what of it could not be used."""
+    """The usable annotations of an `.ann` file, and the flaws of the other lines."""
 
     spans: tuple[Span, ...] = ()
     others: tuple[Other, ...] = ()
@@ -110,7 +110,7 @@ class Annotations:
 
 
 class _BrokenError(Exception):
-    """A line that is not what its first letter promises."""
+    """A line that does not have the form that its first letter announces."""
 
 
 _ENTITY = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)")
@@ -119,7 +119,7 @@ _ARGUMENT = re.compile(r"([^\s:]+):(\S+)")
 
 
 def parse(lines: Iterable[tuple[int, str]], text: TextFrame) -> Annotations:
-    """Read numbered lines (without their endings) that speak of `text`."""
+    """Read numbered lines (without their endings) that annotate `text`."""
     mentions: list[Mention] = []
     others: list[tuple[int, Other]] = []
     flaws: list[NumberedFlaw] = []

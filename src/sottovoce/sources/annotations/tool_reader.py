@@ -1,4 +1,4 @@
-"""The JSON of annotation tools, object by object: what people decided becomes label and spans."""
+"""The JSON of annotation tools, object by object: people's decisions become label and spans."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -93,7 +93,7 @@ def parts_of(
 
 
 def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
-    """List all parts with `mapping`, which has others do it, and set right what was guessed."""
+    """List all parts with `mapping`, which runs on the workers, and correct guessed beginnings."""
     listed: list[SourcePart] = []
     problems = Problems(keep=parts[0].options.limits.problems)
     documents, end, lines = 0, parts[0].stretch.start, parts[0].stretch.before
@@ -122,7 +122,7 @@ def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
 
 
 def list_part(part: SourcePart) -> PartListing:
-    """Read one part for what is in it; nothing of it is kept."""
+    """Read one part to list its content, and keep none of it."""
     findings, documents = Findings(), 0
     problems = Problems(keep=part.options.limits.problems)
     for outcome in part.outcomes(findings):

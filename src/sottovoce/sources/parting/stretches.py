@@ -1,9 +1,9 @@
 """Stretches of a source: where each begins and ends follows from the source alone.
 
-A stretch of a table of lines is guessed first, in the middle of what may be a quoted text, and
-listed by whoever works. A listing tells where it really began and ended; where one does not begin
-at the end of the one before it, it is listed again from there. So all stretches together hold
-exactly the records that are read from the first line on.
+The beginning of a stretch of lines is a guess at first: it may lie inside a quoted text. A worker
+lists it, and tells where it really began and ended. A stretch that does not begin at the end of the
+one before it is listed again from there. So all stretches together hold exactly the records that
+are read from the first line on.
 """
 
 from collections.abc import Iterator

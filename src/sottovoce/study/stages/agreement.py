@@ -1,4 +1,4 @@
-"""Before anything else: everybody shows that it follows the same plan with the same people.
+"""The first stage: everybody shows that it follows the same plan with the same people.
 
     participant                     coordinator
       │ Consent (hash, signed) ────────▶│   compares, names who differs and where
@@ -92,7 +92,7 @@ class Agreement:
 
 
 def consented(party: PartyContext) -> Party[Agreement]:
-    """At everybody but the coordinator."""
+    """At everybody but the coordinator: send our consent, and check everybody's."""
     coordinator = party.study.roster.coordinator
     yield Send(coordinator, Consent(signed(party), party.study.settings))
     agreed = yield from receive(coordinator, AgreedStudy)
@@ -179,7 +179,7 @@ def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) 
 
 
 def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
-    """The same for a seat that checked the key's proof before, or will when it encrypts.
+    """The same for a seat that checked the key's proof before, or will check it when it encrypts.
 
     An older release checked a shorter proof, which does not say how many factors the key has.
     """

@@ -10,15 +10,15 @@
       │                    │   shares/truncation.py: A at its own scale │                │
 
 A block is one value of every shared column and one class; the plan enumerates all of them
-beforehand, so that nobody need say which ones occur. Every peer knows the counts of its own
+beforehand, so that nobody has to say which ones occur. Every peer knows the counts of its own
 table, which are everybody's: each divides its sums by √count itself, and zeroes blocks below
 the minimum. b = Σ_blocks ±√count·u is a sum of what peers can add up alone.
 
 Who learns what. C learns whether all peers have the same counts (a keyed digest, whose key the
-peers keep), and with E the totals and c; D the size of the enumeration. Nobody but the peers
-learns counts, or which blocks survive. Assuming that no peer gives the key to C, and that no
-two of C, E, D pool: together they would see block sums, and whose they are, because every
-feature has one holder.
+peers keep). C and E learn the totals and c; D learns the size of the enumeration. Nobody but the
+peers learns counts, or which blocks survive. Assuming that no peer gives the key to C, and that no
+two of C, E, D pool: together they would see block sums, and whose they are, because every feature
+has one holder.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 
-# One-time material of the joining, apart from that of the solves.
+# The round of the joining's one-time material; solves have other rounds.
 _BLOCK_ROUND = 4000
 _PURPOSE = "block columns"
 # Squares of columns, summed up, stay below 2^61; columns take no more bits than these.
@@ -242,7 +242,7 @@ def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
 
 
 def compare_counts(study: Study) -> Party[None]:
-    """At the coordinator: peers must hold the same entities, whatever these are."""
+    """At the coordinator: refuse peers that do not hold the same entities."""
     first, *others = study.roster.peers
     expected = yield from receive(first, CountsDigest)
     for name in others:

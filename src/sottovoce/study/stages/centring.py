@@ -1,4 +1,4 @@
-"""The point from which everybody measures its rows: about their column means.
+"""The point from which everybody measures its rows: close to the column means.
 
 Text has a large common mean, and that is most of the largest eigenvalue of its moments.
 Measured from the mean, a solve takes far fewer steps. A guess of it follows from the published
@@ -46,19 +46,19 @@ END_PARTS = 256
 WHOLE = 1024
 # The joint mean is published in units of 1/128.
 MEAN_PARTS = 128
-# Of words the point is not longer than this.
+# The largest length of the point's words.
 _LONGEST = 0.5
 # Peers write the bias as 1/32; holders multiply it to where both ends are closest.
 _UNIT = 2.0**-5
-# What D may be of H, and how many times fewer documents there may be than was published:
-# totals are rounded up to two digits, and peers may have left since.
+# The shares of H that D may have, and how many times fewer documents there may be than was
+# published: totals are rounded up to two digits, and peers may have left since.
 _ALL = ((0.3, 0.6, 1.0, 1.6), 1.1)
 _FEWER = ((2.0, 4.0), 11.0)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends of the spectrum of one solve, less the penalty: what dealer and peers are told."""
+    """Both ends of the spectrum of one solve, less the penalty, as dealer and peers are told."""
 
     ceiling_parts: int
     floor_share: int = WHOLE
@@ -100,7 +100,7 @@ class Reference:
 
     @classmethod
     def of(cls, plan: StudyPlan, idf_halves: Sequence[int]) -> Self | None:
-        """The point that follows from the idf, where that tells of means: documents of text.
+        """The point that follows from the idf, where that determines means: for documents of text.
 
         A word with idf i is in e^(1 − i) of all documents; occurrences are taken as
         independent, and a row as long as rows are on average. Signs of the tail cancel.
@@ -129,9 +129,9 @@ class Reference:
         return np.rint(MEAN_PARTS * (mean - self.mean[:words])).astype(np.int64)
 
     def correction(self, apart: Floats) -> NDArray[np.int64]:
-        """By how much to move the point to the joint mean, which is so far apart, of every word.
+        """The steps that move the point to the joint mean, for every word, given their distance.
 
-        It stops earlier where the point would become longer than allowed.
+        They are fewer where the point would become longer than allowed.
         """
         here = self.mean[: len(apart)]
         for tenths in range(10, 0, -1):
@@ -189,7 +189,7 @@ class Reference:
         return matrix[triangle.last_column()] * factors
 
     def bias_factors(self, times: int) -> tuple[int, tuple[int, ...]]:
-        """By what φ_b is multiplied, and what of φ_u is taken off, to give β θ_b for scores."""
+        """The factors of φ_b and of φ_u (which is subtracted) in β θ_b, for scores."""
         return int(math.ldexp(times * _UNIT, self.bits)), self.point
 
     def bias_row(self, words: Words, times: int) -> Words:
@@ -202,7 +202,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Interval:
-    """Both ends, and how many times what peers wrote the bias is."""
+    """Both ends, and the factor of the bias that peers wrote."""
 
     ends: Ends
     times: int
@@ -210,7 +210,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """H and q of the joint matrix, and the most and the least that D can be of β'²."""
+    """H and q of the joint matrix, and the largest and smallest ratio of D to β'²."""
 
     high: float
     apart: float
@@ -218,7 +218,7 @@ class _Bounds:
     least: float
 
     def interval(self, share: float, penalties: Floats) -> Interval:
-        """Both ends where D is about this share of H."""
+        """Both ends if D is about this share of H."""
         times = max(1, int(math.sqrt(share * self.high / self.most) / _UNIT))
         square = (times * _UNIT) ** 2
         most, least = square * self.most, square * self.least
@@ -235,7 +235,7 @@ class _Bounds:
 
 
 def is_moved(plan: StudyPlan) -> bool:
-    """Whether rows are measured from a point: it takes a published idf of documents."""
+    """Whether rows are measured from a point, which needs a published idf of documents."""
     return (
         plan.dictionary is DictionaryKind.JOINT
         and plan.weighting.idf
@@ -255,7 +255,7 @@ def is_corrected(plan: StudyPlan) -> bool:
 def moved_norm(plan: StudyPlan) -> float:
     """The largest length of a row measured from the point."""
     other = math.sqrt(plan.beside.square) + float(np.linalg.norm(plan.beside.means))
-    # What is told of the upper end is rounded up, and the bias comes on top of it: with vectors
+    # The reported upper end is rounded up, and the bias comes on top of it: with vectors
     # that have a large mean, that can be more than the sum of all squares.
     room = math.sqrt(2) if plan.beside.dense else 1.0
     return room * math.hypot(1 + _LONGEST, other, _UNIT)

@@ -119,7 +119,7 @@ class MomentPlan:
 def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
     """Return the scales of the moments of `rows` rows; refuse a penalty that is too small.
 
-    Those of one peer can be too many before those of the others are known.
+    The rows of one peer can be too many before those of the others are known.
     """
     smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
     norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
@@ -142,7 +142,7 @@ class Contributed:
 
 
 def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> ShareSolvePlan:
-    """The sealed solve for one penalty, from numbers that coordinator, evaluator, dealer know."""
+    """The sealed solve for one penalty, from numbers that the holders and the dealer know."""
     moments = MomentPlan.of(plan, totals)
     penalties = penalties_of(plan, moments.width, alpha)
     system = System(
@@ -167,8 +167,8 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
 def doubtful_penalty(plan: StudyPlan) -> float:
     """The penalty below which a solve of `FULL_ROWS` rows could take more steps than are allowed.
 
-    It does where all of them point in nearly one direction, which nobody knows before the peers
-    have told their upper ends, at most the trace of their rows and rounded up to two digits.
+    That happens if all rows point in nearly one direction. Nobody knows it before the peers have
+    told their upper ends: at most the trace of their rows, rounded up to two digits.
     """
     trace = RowLimits.of(plan).trace * FULL_ROWS * row_norm(plan) ** 2
     return 1.1 * trace / largest_condition(PRECISION)
@@ -279,7 +279,7 @@ def contribute(
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
     spectrum = told_parts(study.plan, moments, reference, fraction_bits=bits)
-    # Sums of squares of all columns: nobody needs them while others are waited for.
+    # These are sums of squares of all columns; nobody needs them while we wait for others.
     del moments
     party = measuring_from(party, reference)
     return (yield from send_halves(party, layout, words, spectrum=spectrum))

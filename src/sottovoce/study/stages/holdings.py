@@ -1,8 +1,8 @@
 """One peer's part of a joint row: its columns, their positions, and its block.
 
-In partition `features` a row of the joint table has coordinates for everybody's columns. A
-peer reads those that it has; the shared ones, the intercept and the counts are the same at
-every peer, and the first of the plan adds them, so that they count once.
+In partition `features` a row of the joint table has coordinates for everybody's columns. A peer
+reads those that it has. The shared ones, the intercept and the counts are the same at every peer;
+the plan's first peer adds them, so that they count once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeldSpace:
-    """The part of a feature space that a peer holds, and where each of its columns stands."""
+    """The part of a feature space that a peer holds, and the position of each of its columns."""
 
     space: FeatureSpace
     positions: Numbers = field(repr=False)
@@ -88,7 +88,7 @@ def integer_rows(
     key: DictionaryKey,
     common: bool = True,
 ) -> sparse.csr_array:
-    """A peer's rows to score with, in the joint coordinates; zeros where others hold them."""
+    """A peer's rows to score with, in the joint coordinates; zeros in the columns of others."""
     rows = read_rows(study, space, peer, documents, key=key).integers()
     if not study.plan.arrangement.by_features:
         return rows
@@ -202,7 +202,7 @@ class EntityTable:
 
 
 def labelled(study: Study, documents: Sequence[Document]) -> Sequence[Document]:
-    """The rows to learn from: in partition `features` those without a label only answer."""
+    """The rows to learn from; in partition `features`, rows without a label only answer queries."""
     if not study.plan.arrangement.by_features:
         return documents
     return [document for document in documents if document.label is not None]

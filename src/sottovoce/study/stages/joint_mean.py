@@ -4,17 +4,18 @@
       │ rows · (mean − guess), in units of 1/128, in a sum ▶│            │
       │◀────────────────── JointMean ─────────│────── JointMean ────────▶│
 
-Everybody corrects the point that follows from idf (centring.py) by it. Each peer rounds before it
-sends, its number of rows up to two digits and its own mean to 1/128, so that who opens the sum
-sees no more than a mean of rounded means. The sum is opened in the first attempt at a training
-alone: later ones, with other peers, measure from the guess, as plans with `centre = "idf"` do.
+Everybody uses it to correct the point that follows from idf (centring.py). Each peer rounds before
+it sends, its number of rows up to two digits and its own mean to 1/128, so that the party that
+opens the sum sees no more than a mean of rounded means. The sum is opened in the first attempt at a
+training alone: later ones, with other peers, measure from the guess, as plans with `centre = "idf"`
+do.
 
 Who learns what: everybody learns, of every word of the dictionary, by how many 1/128 its mean
 weight in all rows differs from what idf tells. Nobody learns it of one peer: what hides a peer's
 numbers in the sum is what hides its counts for the dictionary.
 
-A coordinator that told peers different points could tell their contributions apart; so what is
-used once in these depends on a digest of the point that each was told.
+A coordinator that told peers different points could tell their contributions apart; so the one-time
+keys of contributions depend on a digest of the point that each was told.
 """
 
 from collections.abc import Iterable
@@ -42,10 +43,10 @@ _SUM = "mean"
 
 
 class JointMean(Message, frozen=True):
-    """By how many 1/128 the joint mean of every word lies from the guess that idf gives."""
+    """The distance of every word's joint mean from the guess that idf gives, in units of 1/128."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer, and who computes",
+        seen_by="every peer, and the evaluator or every member",
         reveals="the mean weight of every chosen word in all rows of all peers, to 1/128",
         assuming="enough peers are in the sum that it says little of each: the card names it",
     )
@@ -64,7 +65,7 @@ def guess(party: PartyContext, prepared: Prepared) -> Reference | None:
 
 
 def measuring_from(party: PartyContext, reference: Reference | None) -> PartyContext:
-    """The same party, whose sums are bound to the point that it was told, where there is one."""
+    """The same party, with its sums bound to the point that it was told, if there is one."""
     if reference is None:
         return party
     point = to_ring(np.array(reference.point, np.int64)).tobytes()

@@ -7,9 +7,9 @@
 
 Left out of every study unless the plan asks for it by a name that says what it gives away
 (`reveal_feature_lists_to_coordinator`). Who learns what: C learns which of the chosen features a
-peer's documents have, that is, for text, which words its patients' notes use, as far as it can
-tell words by their buckets; E learns as much of nameless columns. The peer is sent less of the
-model, and cannot score words that it has never seen. Assuming that every peer consented.
+peer's documents have, that is, for text, which words its notes use, as far as it can recognise
+words by their buckets; E learns as much of nameless columns. The peer is sent less of the model,
+and cannot score words that it has never seen. Assuming that every peer consented.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ def list_features(party: PartyContext, columns: Columns | None) -> Party[None]:
 
 
 def pass_lists(party: PartyContext) -> Party[None]:
-    """At the coordinator: it sees every list, and hands it on."""
+    """At the coordinator: see every list, and pass it on."""
     if not is_listed(party.study):
         return
     for name in party.peers:

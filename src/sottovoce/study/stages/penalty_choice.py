@@ -45,7 +45,7 @@ from sottovoce.text.documents import Document
 
 # Queries of this stage are numbered from here on, far from those of users.
 _FIRST_NUMBER = 2**31
-# What the holders of a model's shares send each other in a query, and what anybody sends there.
+# The messages between the holders of a model's shares in a query, and all messages of a query.
 _HOLDER_KINDS: tuple[type[Message], ...] = (
     MaskedModel,
     ComparandShare,
@@ -85,7 +85,7 @@ def choose_peer(
     *,
     held_back: Sequence[Document],
 ) -> Party[int]:
-    """At a peer: it tries every model on its own documents, and adds up how often it was right."""
+    """At a peer: try every model on its own documents, and add the right labels to the sum."""
     if len(models) == 1:
         return 0
     study = party.study
@@ -118,10 +118,10 @@ class Choice:
 def choose_coordinator(
     party: PartyContext, trained: Trained, scores: Sequence[ScorePlan], shares: Sequence[Words] = ()
 ) -> Party[Choice]:
-    """At the coordinator: it answers every query, and opens how often each model was right.
+    """At the coordinator: answer every query, and open how often each model was right.
 
-    `shares` are its shares of the models, where labels are found on these. A peer that leaves
-    meanwhile has no say in the choice: its contribution is in the model already.
+    `shares` are its shares of the models, where labels are found on shares. A peer that leaves
+    meanwhile does not count in the choice, although its contribution is in the model.
     """
     if len(scores) == 1:
         return Choice(0)
@@ -154,9 +154,9 @@ def choose_coordinator(
 def choose_evaluator(
     party: PartyContext, peers: Sequence[str], held: Sequence[HeldShare] = ()
 ) -> Party[int]:
-    """At the evaluator: it deals where the dealer must not, and signs who is in the sums.
+    """At the evaluator: deal where the dealer must not, and sign the sets of the sums.
 
-    Where labels are found on shares, it brings its own of every model.
+    Where labels are found on shares, `shares` are its own of every model.
     """
     if len(party.study.plan.alphas) == 1:
         return 0
@@ -169,7 +169,7 @@ def choose_evaluator(
 
 
 def choose_dealer(party: PartyContext) -> Party[None]:
-    """At the dealer: it deals whenever somebody asks who is not of its own organisation."""
+    """At the dealer: deal for every asker of another organisation."""
     if party.name in _dealers(party.study):
         yield from _deal_on_request(party)
 
@@ -199,7 +199,7 @@ def _helpers(study: Study) -> tuple[str, ...]:
 
 
 def _abandon(study: Study, asker: str) -> Party[None]:
-    """At the coordinator: throw away what came for a query that nobody will finish."""
+    """At the coordinator: discard the messages of a query that nobody will finish."""
     dealers = (query_trio(study, asker).dealer,) if asker in _dealt(study) else ()
     holders = (study.roster.evaluator,) if study.on_shares else ()
     for helper in (*dealers, *holders):
@@ -208,7 +208,7 @@ def _abandon(study: Study, asker: str) -> Party[None]:
 
 
 def _drain(sender: str) -> Party[None]:
-    """Throw away what somebody sent for a query, until it says that this was all."""
+    """Discard the messages of a party for a query, up to its last one."""
     while not isinstance((yield Receive(sender, (*_QUERY_KINDS, Abandoned))), Abandoned):
         pass
 
@@ -262,7 +262,7 @@ def _unless_abandoned(
             program.close()
             if error.party != asker:
                 raise
-            # The coordinator misses the same, and says so next.
+            # The coordinator misses the same party, and says so next.
             return None
         if isinstance(came, Abandoned):
             program.close()

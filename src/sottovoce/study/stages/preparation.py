@@ -1,4 +1,4 @@
-"""The dictionary and the totals: what the coordinator learns is sums, what it publishes is rounded.
+"""The dictionary and the totals: the coordinator learns sums, and publishes rounded numbers.
 
     first peer          other peers            coordinator C               evaluator E
       │ DictionaryKeyBox ──▶│                       │                          │
@@ -14,8 +14,9 @@ Peers: which buckets were chosen (so each can test any word), their rounded idf,
 documents and classes rounded up. E: idf in the order of columns, without buckets, and the
 totals. The dealer: nothing. Assuming that no peer gives the key to C.
 
-A coordinator that published different things to different peers could tell their contributions
-apart; so the keys and masks of the training depend on a digest of what each was shown.
+A coordinator that published different dictionaries to different peers could tell their
+contributions apart; so the keys and masks of the training depend on a digest of what each peer was
+shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ class PublishedWeights(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator or every member, who fold idf into their shares of the model",
         reveals="how rare each nameless column is, a digest of the chosen buckets, rounded totals",
-        assuming="who computes does not learn which bucket a column is, unless it is a peer's",
+        assuming="a party that computes learns no column's bucket, unless it is a peer's",
     )
     idf_halves: wire.Words
     totals: wire.Words
@@ -114,7 +115,7 @@ class Prepared:
     """A party's result of this stage; evaluator and members have idf and no buckets.
 
     `shown` stands for all that was published; the blind sums of the training are bound to it.
-    A peer remembers how the pieces of its documents were read, which it will read once more.
+    A peer keeps a memory of how pieces of text were read, for its second pass.
     In engine quorum it also keeps the numbers of rows that it claimed, and a member its share of
     every peer's: moments are compared with them.
     """
@@ -184,7 +185,7 @@ def prepare_alone(party: PartyContext, training: Sequence[Document]) -> Prepared
 
 
 def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
-    """At the coordinator: the choice from the sums, published."""
+    """At the coordinator: choose features from the sums, and publish them."""
     study = party.study
     layout = counts_layout(study)
     if study.engine is Engine.QUORUM:
@@ -363,17 +364,17 @@ def own_counts(
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Put a peer's name before what is wrong with its documents."""
+    """Put a peer's name before an error about its documents."""
     try:
         yield
     except InputError as error:
-        # In memory a row is called after its peer, elsewhere after its file.
+        # In memory a row is named after its peer, elsewhere after its file.
         whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
         raise InputError(f"{whose}{error.message}", hints=error.hints) from error
 
 
 def check_classes(study: Study, name: str, counts: Counts) -> None:
-    """Refuse documents of one class: taking part would tell it."""
+    """Refuse documents of a single class: taking part would reveal it."""
     labels = study.plan.labels
     present = [name for name, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
     mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())

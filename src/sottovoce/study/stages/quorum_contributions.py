@@ -10,12 +10,12 @@
       │                                       │ share of the sums of ends ───▶│
       │◀────────────── JointEnds ─────────────│◀────────── OpenedValues ──────│
 
-Each member keeps its share of the joint moments: a training that a member left is tried again
-from these, and nothing is added up or opened a second time. Before anything is added, every peer's
-moments are held against the rows that it claimed with the totals; who fails is named, and the
-study stops. Who learns what: everybody learns the joint mean, rounded, the ends of the joint
-spectrum, rounded up, and who is in the sum.
-Assuming that at most t members pool, with or without C.
+Each member keeps its share of the joint moments: a training that a member left is tried again from
+these, and nothing is added up or opened a second time. Before anything is added, every peer's
+moments are compared with the rows that it claimed with the totals; a peer that fails is named, and
+the study stops. Who learns what: everybody learns the joint mean, rounded, the ends of the joint
+spectrum, rounded up, and who is in the sum. Assuming that at most t members pool, with or without
+C.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ from sottovoce.study.totals import row_weight
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
-# One-time material of the check, apart from that of sums, solves and queries.
+# The round of the check's one-time material; sums, solves and queries have other rounds.
 _CHECK_ROUND = 2**21
 
 
@@ -184,7 +184,7 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
 def _check(
     party: PartyContext, quorum: Quorum, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
 ) -> Party[None]:
-    """At a member: hold every peer's moments against its rows."""
+    """At a member: compare every peer's moments with its rows."""
     member = yield from seated(
         quorum,
         party.name,
@@ -196,7 +196,7 @@ def _check(
 
 
 def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
-    """At the coordinator: it opens the mean, whether moments can be true, and the sums of ends."""
+    """At the coordinator: open the mean, the checks of moments, and the sums of ends."""
     reference = yield from open_shared_mean(party, prepared)
     party = measuring_from(party, reference)
     opener = Opener(party.study.quorum_of(party.peers))

@@ -35,7 +35,7 @@ from sottovoce.text.documents import Document
 def choose_at_peer(
     party: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
 ) -> Party[int]:
-    """At a peer: it asks the members when it is its turn."""
+    """At a peer: ask the members when it is its turn."""
     if len(models) == 1:
         return 0
     study, space = party.study, models[0].space
@@ -61,7 +61,7 @@ def choose_at_peer(
 
 
 def choose_at_member(party: PartyContext, held: Sequence[MemberShare]) -> Party[int]:
-    """At a member: it helps every peer in turn, and adds up how often each model was right."""
+    """At a member: help every peer in turn, and add up how often each model was right."""
     if len(held) == 1:
         return 0
     for model in held:
@@ -72,7 +72,7 @@ def choose_at_member(party: PartyContext, held: Sequence[MemberShare]) -> Party[
 
 
 def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
-    """At the coordinator: it opens what is masked, and how often each model was right."""
+    """At the coordinator: open masked values, and how often each model was right."""
     if len(trained) == 1:
         return trained[0]
     study = party.study

@@ -6,12 +6,12 @@
       │◀─────────────────────── AddUp ─────────│◀───────────── AddUp ──────│
       │                                        │ share of the sum ────────▶│   opens it
 
-Nothing is opened before every member has the shares of every peer: a contribution that misses
-one member ends the attempt, and the next one is held without whoever kept it back. Who learns
+Nothing is opened before every member has the shares of every peer: a contribution that misses one
+member ends the attempt, and the next attempt goes without the party that kept it back. Who learns
 what: C learns the sum, where it is one that the study card lists, and nobody learns anything of a
-single peer. A sum is opened once in a study, and everybody writes down over whom before it is:
-over another set of peers, the difference of two of them would be somebody's part. Assuming that
-at most t members pool, with or without C.
+single peer. A sum is opened once in a study, and everybody records its set of peers before that:
+the difference of two sums over different sets would be somebody's part. Assuming that at most t
+members pool, with or without C.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from sottovoce.protocols.quorum.sums import (
 )
 from sottovoce.study.party_context import PartyContext
 
-# The rounds of one-time material of these sums; those of solves and queries are elsewhere.
+# The rounds of these sums' one-time material; solves and queries have other rounds.
 _SUM_ROUND = 2**20
 
 
@@ -139,7 +139,7 @@ def add_to_sum(
     *,
     series: str = "",
 ) -> Party[None]:
-    """At a peer: its counts into a sum that the coordinator opens, once in this study."""
+    """At a peer: add its counts to a sum that the coordinator opens, once in this study."""
     what = summand(party, name, peers, len(values))
     yield from share_out(party, what, values)
     yield from wait_to_add(party, name, what, peers, series=series)
@@ -154,7 +154,7 @@ def help_sum(
     series: str = "",
     keep: Callable[[str, Planes], None] = _keep_nothing,
 ) -> Party[None]:
-    """At a member: its share of a sum over these peers, to the coordinator who opens it."""
+    """At a member: give its share of a sum over these peers to the coordinator, who opens it."""
     what = summand(party, name, peers, length)
     total = yield from collect_shares(party, what, peers, keep=keep)
     yield from wait_to_add(party, name, what, peers, series=series)

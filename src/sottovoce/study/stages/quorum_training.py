@@ -175,7 +175,7 @@ def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -
 def open_solves(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[QuorumTrained]]:
-    """At the coordinator: it opens what is masked, and holds nothing."""
+    """At the coordinator: open masked values, and hold nothing."""
     opener = Opener(party.study.quorum_of(party.peers))
     plans = []
     for index, alpha in enumerate(party.study.plan.alphas):
@@ -197,7 +197,7 @@ def open_solves(
 def hear_solved(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[QuorumModel]]:
-    """At a peer: for every penalty who holds the model, and how its scores are read."""
+    """At a peer: for every penalty the members that hold the model, and how its scores are read."""
     study, quorum = party.study, party.study.quorum_of(party.peers)
     if prepared.space is None:
         raise InputError(f"{party.name}: the features of the peer are missing")

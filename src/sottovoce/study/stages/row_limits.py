@@ -1,4 +1,4 @@
-"""The largest weight of contributions beside rows of the known length, from public numbers.
+"""The largest weight that contributions may have, compared with the rows that they stand for.
 
 Σ w x xᵀ of rows of length at most L has a trace of at most m·L², and Σ w x y a length of at most
 m·L in every class. Where something else is contributed that stands for them, it may honestly be

@@ -6,7 +6,7 @@ relative error of about √(2/n) in every entry and a rank below n. Nobody sees 
 either way, so a sample hides nothing more: it is the paper's way, and it costs accuracy.
 
 With exact moments b = XᵀY belongs to A = XᵀX, so that ‖θ‖ ≤ √(m/λ)/2. A sample's b need not:
-‖θ‖ ≤ ‖b‖/λ is all that holds, and every peer sees to it that ‖b‖² ≤ m·c for the agreed c.
+only ‖θ‖ ≤ ‖b‖/λ holds, and every peer ensures that ‖b‖² ≤ m·c for the agreed c.
 """
 
 import math
@@ -53,7 +53,7 @@ def sampled_moments(
 
 
 def upper_end_of_sample(moments: Moments) -> float:
-    """Above every eigenvalue of the second moment, and above ‖b‖²/m of every class.
+    """A number above every eigenvalue of the second moment, and above ‖b‖²/m of every class.
 
     A sample has entries of either sign, for which bounds by absolute values are far too high.
     """

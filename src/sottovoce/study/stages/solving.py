@@ -1,4 +1,4 @@
-"""The sealed solve of a study, and what every peer gets of the model.
+"""The sealed solve of a study, and the part of the model that every peer gets.
 
     dealer D            coordinator C                   evaluator E              peers
       │◀── SolveNumbers ────│                                │                      │
@@ -113,7 +113,7 @@ class _StudySolve:
 
 @dataclass(frozen=True)
 class _Moved:
-    """The point that moments were measured from, and how many times its unit the bias is."""
+    """The point that moments were measured from, and the bias in its units."""
 
     reference: Reference
     times: int
@@ -148,7 +148,7 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
 
 
 def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) -> Ends:
-    """The ends that dealer and peers are told, if there is an interval between them."""
+    """The ends that dealer and peers are told, if they are ends of an interval."""
     parts, share = numbers.ceiling_parts, numbers.floor_share
     if parts < 0 or not 0 < share <= WHOLE:
         raise ViolationError(
@@ -273,7 +273,7 @@ def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Ho
 def _check_first(
     holder: Holder, study: Study, prepared: Prepared, contributed: Contributed, *, index: int
 ) -> Party[None]:
-    """Before the first solve: the sum that all of them work with weighs no more than it may."""
+    """Before the first solve: check that all contributions together weigh no more than they may."""
     if not index:
         bounds = bounds_of(study.plan, prepared.totals, peers=len(contributed.peers))
         assert contributed.words is not None

@@ -1,10 +1,10 @@
-"""An upper end of a peer's own spectrum that is never too low, in a few products.
+"""A certain upper bound of a peer's own spectrum, found in a few products.
 
-For a matrix without negative entries and any x > 0, the largest eigenvalue is at most
-max (Ax)_i / x_i (Collatz and Wielandt), and power iteration makes that tight. Text has no
-negative entries; elsewhere the absolute values give an upper end, too, and where rows of text
-are measured from about their mean it is at most about half as much again. The sum of all
-eigenvalues, none of which is negative, is another one.
+For a matrix without negative entries and any x > 0, the largest eigenvalue is at most max (Ax)_i /
+x_i (Collatz and Wielandt), and power iteration makes that tight. Text has no negative entries;
+elsewhere the absolute values give an upper end, too; for rows of text measured from near their mean
+it is at most about half as much again. The sum of all eigenvalues, none of which is negative, is
+another one.
 """
 
 from typing import Any

@@ -143,7 +143,7 @@ def train_quorum(
 def train_coordinator(
     party: PartyContext, key: SecretKey, prepared: Prepared, *, on_stage: OnStage
 ) -> Party[Trained]:
-    """At the coordinator, who says by `on_stage` what begins."""
+    """At the coordinator, which reports the beginning of each part by `on_stage`."""
     on_stage("contributions")
     yield from pass_lists(party)
     alphas = party.study.plan.alphas
@@ -171,7 +171,7 @@ def train_coordinator(
 def train_evaluator(
     party: PartyContext, agreement: Agreement, prepared: Prepared
 ) -> Party[HeldShare | None]:
-    """At the evaluator: its share of the model stays with it where labels are found on shares."""
+    """At the evaluator; it keeps its share of the model where labels are found on shares."""
     lists = yield from take_lists(party, prepared)
     if party.study.engine is Engine.PAILLIER:
         scores, models, peers = yield from solve_encrypted(party, agreement, prepared, lists)
@@ -188,7 +188,7 @@ def train_evaluator(
 
 
 def train_dealer(party: PartyContext) -> Party[None]:
-    """At the dealer: nothing stays with it; engine paillier asks it for verdicts at most."""
+    """At the dealer, which keeps nothing; engine paillier needs it for verdicts at most."""
     if party.study.engine is Engine.SHARES:
         if party.study.plan.arrangement.by_features:
             yield from deal_blocks(party)

@@ -1,1 +1,1 @@
-"""Engine paillier: learners on ciphertexts, and who builds, adds up, or lends its work for them."""
+"""Engine paillier: learners on ciphertexts, intermediaries, and studies of one owner."""

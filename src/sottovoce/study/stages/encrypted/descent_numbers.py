@@ -40,13 +40,13 @@ from sottovoce.study.totals import Totals
 
 Floats = NDArray[np.float64]
 
-# Documents that a rado has on average; more than the second number it has with a chance of 2^-88.
+# The documents of a rado on average, and the number that it exceeds with a chance of 2^-88.
 DOCUMENTS_A_RADO = 2
 MOST_DOCUMENTS = 32
 STEPS, BOUND, SQUARINGS = 12, 12.0, 10
 _BITS = Bits(rado=12, theta=16, weight=34, inverse=22, pull=32)
 UNITS = 64
-# In units of 1/64: how much of θ every step takes away at least.
+# The least share of θ that every step takes away, in units of 1/64.
 LEAST_SHRINKAGE = 4
 _LEAST_CEILING = 2.0**-20
 _DRAWN = "study/rado-descent/v1"
@@ -71,7 +71,7 @@ class DescentNumbers:
 
     @property
     def chance(self) -> float:
-        """With what chance a document is in a rado."""
+        """The chance that a document is in a rado."""
         return min(0.5, DOCUMENTS_A_RADO / self.totals.rows)
 
     @property

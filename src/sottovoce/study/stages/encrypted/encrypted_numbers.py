@@ -73,7 +73,7 @@ class EncryptedNumbers:
         width = plan.width - prepared.totals.absent
         penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
         if not plan.arrangement.by_features:
-            # Large plaintexts have room for rows in full: it is the penalty that grows.
+            # Large plaintexts have room for rows in full weight: the penalty grows instead.
             penalties /= row_weight(prepared.totals.rows)
         ceiling, lowest = parts / END_PARTS, float(penalties.min())
         longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)

@@ -7,8 +7,8 @@
                                      ── OwnersModel ⟨⟨θ⟩⟩ ─────────────────▶  decrypts θ
 
 No site is needed once its file is written. All numbers follow from the plan and from how many rows
-all sites have together, which is agreed beforehand; of the spectrum nobody says anything, so the
-steps are as short as the longest possible rows ask for.
+all sites have together, which is agreed beforehand; nobody reports a spectrum, so the steps are as
+short as the longest possible rows need.
 
 Who learns what. T: shapes, and one bit a step that exponents are in range. K: noise, and θ. Sites:
 nothing. Assuming that all follow the protocol, and that T and K do not pool what they saw: a file

@@ -55,7 +55,7 @@ class TableNumbers(Message, frozen=True):
     """The public numbers from which an intermediary works out how to build moments."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="who builds moments for the sender: its intermediary, or an owner's evaluator",
+        seen_by="the sender's intermediary, or an owner's evaluator, which builds moments for it",
         reveals="rounded totals, the upper end of the spectrum, and how many rows will come",
         assuming="totals and upper end are on the study card; rows are filled up",
     )
@@ -106,7 +106,7 @@ def through_intermediary(
 
 
 def told_totals(study: Study, numbers: TableNumbers, sender: str) -> Totals:
-    """The totals that a peer (or an owner) tells who builds for it."""
+    """The totals that a peer (or an owner) tells the party that builds for it."""
     totals = Totals.read(study, numbers.totals, study.roster.peers, sender=sender)
     if not 1 <= numbers.rows <= totals.rows:
         raise ViolationError(
@@ -116,7 +116,7 @@ def told_totals(study: Study, numbers: TableNumbers, sender: str) -> Totals:
 
 
 def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]:
-    """At an intermediary: nothing stays with it."""
+    """At an intermediary, which keeps nothing."""
     study, key = party.study, agreement.paillier_key
     peer = study.roster.works_for(party.name)
     table_numbers = yield from receive(peer, TableNumbers)

@@ -12,13 +12,13 @@
 
 The owner has two seats: a peer with the documents, and the coordinator with the key. With several
 penalties the evaluator solves for each, and the owner picks the θ that is right most often on
-documents that it held back: all of them are its own, and nobody else hears which one it was.
+documents that it held back: all of them are its own, and nobody else hears which θ it was.
 
-The paper's single-party case: the owner lends its work to a machine that it does not trust.
-Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of
-rows and features, the upper end of the spectrum, and ciphertexts; signatures that it draws it
-forgets. There is nobody to pool with, as the owner alone can decrypt, and all that it could
-decrypt is its own: so the owner is never the evaluator. Assuming that both follow the protocol.
+The paper's single-party case: the owner gives the work to a machine that it does not trust. Who
+learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of rows and
+features, the upper end of the spectrum, and ciphertexts; it forgets the signatures that it draws.
+Nobody could pool with it: the owner alone can decrypt, and all that it could decrypt is its own. So
+the owner is never the evaluator. Assuming that both follow the protocol.
 """
 
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ class OwnersChoice(Message, frozen=True):
 
 
 def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[Prepared]:
-    """At the owner's peer: a dictionary and totals of its own, of which others hear numbers."""
+    """At the owner's peer: its dictionary and totals; the others hear rounded numbers."""
     study = party.study
     party = party.drawing(_OWNED, digest_of(documents))
     prepared = prepare_alone(party, training_side(party, documents))
@@ -147,7 +147,7 @@ def hear_owner(party: PartyContext) -> Party[Prepared]:
 def train_owner(
     party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[PeerModel]:
-    """At the owner's peer: everything but the work, which it lends."""
+    """At the owner's peer: send the encrypted rows, and read the model."""
     study, roster, key = party.study, party.study.roster, agreement.paillier_key
     party = party.drawing(_OWNED, digest_of(documents))
     mine = own_rows(study, prepared, training_side(party, documents))
@@ -167,7 +167,7 @@ def train_owner(
 
 
 def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
-    """At the owner's coordinator: it answers masked questions, and opens the model."""
+    """At the owner's coordinator: answer masked questions, and open the model."""
     study, evaluator = party.study, party.study.roster.evaluator
     (owner,) = study.roster.peers
     table_numbers = yield from receive(owner, TableNumbers)
@@ -201,7 +201,7 @@ def _learner_stages(
 
 
 def _halves(study: Study, totals: Totals) -> tuple[int, ...]:
-    """Any: idf counts in scores alone, which nobody but the owner's peer makes."""
+    """Placeholders: idf matters for scores alone, which only the owner's peer computes."""
     return (4,) * (study.plan.features - totals.absent)
 
 
@@ -291,7 +291,7 @@ def _model(
 
 
 def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
-    """At the evaluator: moments and solve on ciphertexts; nothing stays with it."""
+    """At the evaluator: moments and solve on ciphertexts; it keeps nothing."""
     study, holder = party.study, party.study.roster.coordinator
     (owner,) = study.roster.peers
     table_numbers = yield from receive(owner, TableNumbers)

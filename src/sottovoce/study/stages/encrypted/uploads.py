@@ -1,4 +1,4 @@
-"""A peer's rows on ciphertexts, and their moments made by somebody who cannot read them.
+"""A peer's encrypted rows, and their moments, made by a party that cannot read them.
 
     peer (or owner)                     who builds (an intermediary, or an evaluator)
       ── SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩, in parts ──▶   b = Σ ⟨⟨yᵢxᵢ⟩⟩: no question needed
@@ -11,7 +11,7 @@ signatures is half of b, which is known exactly here, so only the centred half �
 the second moment: with n signatures (1/n) Σ_σ (Σσᵢxᵢ)(Σσᵢxᵢ)ᵀ, which is Σ x xᵀ on average.
 Without signatures (`rados` 0) the rows themselves are multiplied: all rados at once, exactly.
 
-Who learns what. Who builds: how many rows there are, filled up with zeros. The key holder: the
+Who learns what. The builder: how many rows there are, filled up with zeros. The key holder: the
 number of questions, which follows from public numbers, and noise. Assuming that the two do not
 pool: the key and these ciphertexts together are the peer's rows.
 """
@@ -59,7 +59,7 @@ class SealedRows(Message, frozen=True):
     """Some of a peer's rows, one value a ciphertext, and packed edges for every class."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="who builds moments for the peer (its intermediary), and cannot decrypt them",
+        seen_by="the peer's intermediary, which builds moments for it and cannot decrypt them",
         reveals="how many documents the peer has, filled up with rows of zeros",
         assuming="Paillier hides, and the intermediary does not pool with the coordinator's key",
     )
@@ -99,7 +99,7 @@ class OwnRows:
 
 
 def root_bits(rados: int) -> int:
-    """The bits of √n, of a number n of rados that is a power of 4; 0 of none."""
+    """The bits of √n for n rados, where n is a power of 4; 0 without rados."""
     return max(0, rados.bit_length() - 1) // 2
 
 
