@@ -40,23 +40,23 @@ def counted(documents: list[Document], **suppression: int) -> Counts:
 
 def expected(
     documents: list[Document], *, min_documents: int, small_cells: int = 0
-) -> dict[str, tuple[int, int]]:
-    """By hand: rows per class of each word that enough groups have, in cells that do."""
-    rows: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    groups: dict[tuple[str, str], set[object]] = defaultdict(set)
+) -> dict[int, tuple[int, int]]:
+    """By hand: rows per class of each bucket that enough groups have, in cells that do."""
+    rows: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    groups: dict[tuple[int, str], set[object]] = defaultdict(set)
     for number, document in enumerate(documents):
-        for word in set(document.text.split()):
-            rows[word]["ab".index(str(document.label))] += 1
+        for place in {bucket(word) for word in document.text.split()}:
+            rows[place]["ab".index(str(document.label))] += 1
             group = document.group if document.group is not None else number
-            groups[word, ""].add(group)
-            groups[word, str(document.label)].add(group)
+            groups[place, ""].add(group)
+            groups[place, str(document.label)].add(group)
     return {
-        word: tuple(
-            n if len(groups[word, label]) >= small_cells else 0
+        place: tuple(
+            n if len(groups[place, label]) >= small_cells else 0
             for n, label in zip(cells, "ab", strict=True)
         )  # type: ignore[misc]
-        for word, cells in rows.items()
-        if len(groups[word, ""]) >= min_documents
+        for place, cells in rows.items()
+        if len(groups[place, ""]) >= min_documents
     }
 
 
@@ -66,12 +66,12 @@ def test_counts_are_per_class_rows_of_features_that_enough_documents_have(
 ) -> None:
     counts = counted(documents, min_documents=min_documents, small_cells=small_cells)
     kept = expected(documents, min_documents=min_documents, small_cells=small_cells)
-    nonzero = {word: cells for word, cells in kept.items() if any(cells)}
-    assert set(np.flatnonzero(counts.total)) == {bucket(word) for word in nonzero}
-    for word, cells in nonzero.items():
-        assert tuple(counts.by_class[:, bucket(word)]) == cells
-        assert counts.total[bucket(word)] == sum(cells)
-        assert counts.peers[bucket(word)] == 1
+    nonzero = {place: cells for place, cells in kept.items() if any(cells)}
+    assert set(np.flatnonzero(counts.total)) == set(nonzero)
+    for place, cells in nonzero.items():
+        assert tuple(counts.by_class[:, place]) == cells
+        assert counts.total[place] == sum(cells)
+        assert counts.peers[place] == 1
     assert counts.rows == len(documents) == counts.rows_by_class.sum()
 
 
