@@ -24,8 +24,8 @@ from benchmarks.port.timed_seats import SESSION, SMALL, Pair, answer_to, line_to
 from sottovoce.cli.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine
 from sottovoce.transport.certificates import client_context
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.transport.signing import body_digest
 
 _PARTNER = "aiohttp echo"

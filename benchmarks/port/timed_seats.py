@@ -12,7 +12,7 @@ from benchmarks.port.server_process import STUDY, say
 from sottovoce.entropy import SystemEntropy
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.transport.signing import body_digest
 
 SESSION = body_digest(b"bench serve")

@@ -16,7 +16,7 @@ from benchmarks.port.timed_seats import SESSION, line_to
 from sottovoce.cli.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.client import CoordinatorLine
 
 SMALL, LARGE = 2_000, 600_000
 # Of so many letters one is large.

@@ -13,8 +13,9 @@ from scipy import sparse
 
 from harness.entropy import SeededEntropy
 from harness.examples.exposed_notes import Victim, victim
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
 from sottovoce.attacks.readings import readings
+from sottovoce.attacks.recovered import score
 from sottovoce.numbers.residues import Base
 from sottovoce.rados import Moments, Part, RandomSignatures, rados, random_rados
 from sottovoce.wire import Residues

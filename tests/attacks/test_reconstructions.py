@@ -6,16 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.examples.exposed_notes import Victim, victim
-from sottovoce.attacks import (
-    ExposedBlocks,
-    ExposedMoments,
-    ExposedRados,
-    attack_blocks,
-    attack_known_signatures,
-    attack_moments,
-    attack_unknown_signatures,
-    score,
-)
+from sottovoce.attacks.blocks import attack_blocks
+from sottovoce.attacks.exposure import ExposedBlocks, ExposedMoments, ExposedRados
+from sottovoce.attacks.known_signatures import attack_known_signatures
+from sottovoce.attacks.recovered import score
+from sottovoce.attacks.second_moments import attack_moments
+from sottovoce.attacks.unknown_signatures import attack_unknown_signatures
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import InputError, MismatchError
 from sottovoce.rados import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.examples.exposed_notes import victim
-from sottovoce.attacks import Recovered, score
+from sottovoce.attacks.recovered import Recovered, score
 
 
 def as_recovered(row: np.ndarray, label: int | None = 1) -> Recovered:

@@ -10,7 +10,8 @@ from harness.consent import ANYTHING
 from harness.entities import PEERS, ToySealedClassifier, toy, wards
 from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import notes
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.datasets import load_ionosphere
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError, InputError

@@ -10,7 +10,8 @@ from sklearn.linear_model import Ridge
 from harness.entities import ToySealedClassifier, toy
 from harness.noise import FEWEST, assert_looks_uniform
 from harness.studies import notes
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.datasets import load_ionosphere
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError, ViolationError

@@ -8,7 +8,8 @@ import pytest
 
 from harness.entities import PEERS, Entities, fitted, ionosphere, toy, wards
 from harness.noise import FEWEST, assert_looks_uniform
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import (

@@ -11,7 +11,8 @@ from harness.entities import ToySealedClassifier, toy
 from harness.noise import FEWEST, assert_looks_uniform
 from harness.studies import told_apart
 from harness.views import readable
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.errors import BoundError, InputError
 from sottovoce.estimators import LocalFederation, TextClassifier
 from sottovoce.paillier import Ciphertext, Plain, encrypt

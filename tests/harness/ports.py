@@ -9,17 +9,12 @@ from pathlib import Path
 from harness.entropy import SeededEntropy
 from sottovoce.errors import InputError
 from sottovoce.protocols.identities import Identity
-from sottovoce.transport import (
-    CoordinatorLine,
-    Limits,
-    Mailbox,
-    Server,
-    build_app,
-    fingerprint_of,
-    make_certificate,
-    serve,
-    server_context,
-)
+from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
+from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.connections import Server
+from sottovoce.transport.limits import Limits
+from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.server import build_app, serve
 
 STUDY = "study-1"
 

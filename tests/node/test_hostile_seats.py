@@ -23,7 +23,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.wire import Codec
 
 STOPPED = Codec().encode(Stopped("training", 1, "AbsenceError", "north", "made up by a peer"))

@@ -21,7 +21,7 @@ from sottovoce.node.events import RosterKnown
 from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter, largest_letter
 from sottovoce.study.study import largest_message
-from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.transport.limits import PART
 
 SITES = ("north", "harbour", "valley")

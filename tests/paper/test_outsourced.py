@@ -10,7 +10,7 @@ from harness.learners import text_parts
 from harness.meddling import is_kind, rewriting
 from harness.two_party import codec_for
 from harness.views import readable
-from sottovoce.attacks import attack_everything
+from sottovoce.attacks.everything import attack_everything
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Plain

@@ -9,7 +9,7 @@ from harness.entropy import ForgetfulEntropy, SeededEntropy
 from harness.keys import toy_key
 from harness.two_party import talk
 from harness.views import assert_sees_noise, assert_sees_structure, readable
-from sottovoce.attacks import attack_everything
+from sottovoce.attacks.everything import attack_everything
 from sottovoce.errors import BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt, encrypt

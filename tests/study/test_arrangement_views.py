@@ -9,7 +9,8 @@ import pytest
 
 from harness.examples.arrangements import BY_NAME, one_draw
 from harness.noise import FEWEST, assert_looks_uniform
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.paillier import Ciphertext, decrypt_residues
 from sottovoce.protocols.blind_sum.rounds import TwoPeersWarning

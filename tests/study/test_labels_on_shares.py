@@ -11,7 +11,8 @@ from scipy import sparse
 from harness.meddling import is_kind, rewriting
 from harness.noise import assert_looks_uniform
 from harness.studies import BINARY, Case, notes
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.entropy import Expansion
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.keyfiles.models import read_model, write_model

@@ -11,7 +11,8 @@ from harness.conversations.pooled import contributed_shares, guessed, integers
 from harness.entropy import SeededEntropy
 from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import BINARY, notes
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.numbers.residues import PRIMES

@@ -10,7 +10,8 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import BINARY, Case, notes
-from sottovoce.attacks import attack_everything, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.recovered import score
 from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt_residues
 from sottovoce.protocols.blind_sum.messages import MaskedParts

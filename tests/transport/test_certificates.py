@@ -9,8 +9,13 @@ from cryptography import x509
 
 from harness.ports import certificate_files, served_mailbox
 from sottovoce.errors import KeyFileError
-from sottovoce.transport import fingerprint_of, make_certificate, server_context
-from sottovoce.transport.certificates import PinError, client_context
+from sottovoce.transport.certificates import (
+    PinError,
+    client_context,
+    fingerprint_of,
+    make_certificate,
+    server_context,
+)
 
 
 def test_a_certificate_is_new_each_time_and_valid_for_years():

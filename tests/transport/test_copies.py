@@ -15,7 +15,9 @@ from sottovoce.errors import CopyError, JournalError, SottovoceError, ViolationE
 from sottovoce.node.coordinator.local_letters import LocalLetterSender
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, Mailbox, client
+from sottovoce.transport import client
+from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_database import FREE_SPACE
 from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal

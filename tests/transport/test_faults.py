@@ -12,9 +12,9 @@ from harness.processes.copies import bodies_read
 from harness.processes.wires import wire_to
 from sottovoce.errors import AbsenceError, MalformedError, ViolationError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, Limits
 from sottovoce.transport.answers import CODEC, Fetched, WaitingLetter
-from sottovoce.transport.limits import PART
+from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.signing import body_digest
 
 SESSION = b"s" * 16

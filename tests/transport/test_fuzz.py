@@ -15,9 +15,9 @@ from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.errors import MalformedError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import Limits
 from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import client_context
+from sottovoce.transport.limits import Limits
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER

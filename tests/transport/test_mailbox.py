@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, MisuseError
-from sottovoce.transport import Mailbox
 from sottovoce.transport.committing import Committer
 from sottovoce.transport.limits import PART
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_database import SqliteDatabase
 from sottovoce.transport.problems import Refusal
 
@@ -269,7 +269,7 @@ POSTING = """
 import asyncio, sys
 from pathlib import Path
 from sottovoce.study.relay import Letter
-from sottovoce.transport import Mailbox
+from sottovoce.transport.mailbox import Mailbox
 
 async def main():
     async with Mailbox(Path(sys.argv[1])) as mailbox:

@@ -10,8 +10,8 @@ import pytest
 from harness.ports import STUDY, served_mailbox
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, KeyFileError
-from sottovoce.transport import Limits, Mailbox
-from sottovoce.transport.limits import PART
+from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.request_handlers import RequestHandlers
 

@@ -16,8 +16,9 @@ from harness.ports import STUDY, certificate_files, identity_of
 from harness.processes.postgres import postgres_server
 from sottovoce.errors import InputError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine, Limits, Mailbox
-from sottovoce.transport.limits import PART
+from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
 

@@ -18,8 +18,9 @@ from harness.processes.served_office import (
     signed,
 )
 from sottovoce.errors import MismatchError, SottovoceError, ViolationError
-from sottovoce.transport import CoordinatorLine, Mailbox
 from sottovoce.transport.certificates import client_context
+from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.signing import (
     PROTOCOL,
     SEAT,

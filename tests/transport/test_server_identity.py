@@ -11,7 +11,8 @@ from harness.ports import STUDY, certificate_files, identity_of, served_mailbox
 from harness.processes.served_office import FETCH, ask, at_work, in_office, letter, signed
 from harness.processes.wires import wire_to
 from sottovoce.errors import InputError, MismatchError, ViolationError
-from sottovoce.transport import CoordinatorLine, server_context
+from sottovoce.transport.certificates import server_context
+from sottovoce.transport.client import CoordinatorLine
 from sottovoce.transport.signing import (
     PROTOCOL,
 )

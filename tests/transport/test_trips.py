@@ -9,7 +9,7 @@ import pytest
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import CopyError, InputError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import CoordinatorLine
+from sottovoce.transport.client import CoordinatorLine
 
 SESSION = b"s" * 16
 

@@ -77,7 +77,6 @@ class LogFile:
     """Appends lines to a file that only its owner can read; after a rename it starts a new one."""
 
     def __init__(self, path: Path, lines: LogLines = LogLines.TEXT) -> None:
-        """Open the file, or make it."""
         self._path = path
         self._as_objects = lines is LogLines.JSON
         self._descriptor = self._opened()

@@ -47,7 +47,6 @@ class PartLines:
     """A line now and then about parts of the documents that were read, by whomever."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing read yet."""
         self._clock = clock
         self._next = clock() + SHOWN_AFTER
 

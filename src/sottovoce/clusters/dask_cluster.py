@@ -48,7 +48,6 @@ class DaskTask:
     """Work at a cluster; what goes wrong there is told in the words of this package."""
 
     def __init__(self, future: Any) -> None:
-        """Work that was handed in."""
         self.future = future
 
     def result(self) -> Any:

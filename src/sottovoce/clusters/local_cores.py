@@ -67,7 +67,6 @@ class RetriedTask:
     def __init__(
         self, cores: LocalCores, function: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> None:
-        """Hand it in."""
         self._cores = cores
         self._work = (function, arguments)
         self._future = cores.begun(*self._work)

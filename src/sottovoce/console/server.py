@@ -40,7 +40,6 @@ class ConsolePages:
     """The pages of one site; the coordinator's studies and those that it joined."""
 
     def __init__(self, work: ConsoleWork, guard: ConsoleGuard) -> None:
-        """Show `work.site` behind `guard`."""
         self.work = work
         self.guard = guard
         self._forms = FormHandlers(work, guard)

@@ -95,7 +95,6 @@ class ConsoleWork:
     """All activities of this console, by study."""
 
     def __init__(self, site: Site) -> None:
-        """For the studies of this site."""
         self.site = site
         self._activities: dict[str, Activity] = {}
         self._listeners: set[asyncio.Queue[None]] = set()

@@ -25,7 +25,6 @@ class Turn(Generic[S]):
     """A step in progress: the new state, and the actions so far."""
 
     def __init__(self, state: S, now: float) -> None:
-        """Begin from this state."""
         self.state = state
         self.now = now
         self.actions: list[Action] = []

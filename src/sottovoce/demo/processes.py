@@ -114,7 +114,6 @@ class Commands:
     """All commands of a demo."""
 
     def __init__(self, folder: Path) -> None:
-        """Logs go below `folder`."""
         self._folder = folder
         self._running: list[Command] = []
 

@@ -24,7 +24,6 @@ class NetworkEncoder:
     """An ONNX network and its tokenizer; hidden states are averaged over tokens."""
 
     def __init__(self, name: EncoderName, session: Any, tokenizer: Any) -> None:
-        """An encoder of these parts."""
         self.name = name
         self._session = session
         self._tokenizer = tokenizer

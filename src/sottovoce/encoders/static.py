@@ -22,7 +22,6 @@ class StaticEncoder:
     """Token vectors from a .safetensors file, and the tokenizer that belongs to them."""
 
     def __init__(self, name: EncoderName, vectors: NDArray[np.float32], tokenizer: Any) -> None:
-        """An encoder of these parts."""
         self.name = name
         self._vectors = vectors
         self._tokenizer = tokenizer

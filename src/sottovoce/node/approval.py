@@ -118,7 +118,6 @@ class Gatekeeper:
     """Asks the gate about every letter of one seat, and writes the approvals down."""
 
     def __init__(self, gate: Gate, ledger: SiteLedger, *, study: str) -> None:
-        """Ask this gate, and write to this ledger."""
         self._gate = gate
         self._ledger = ledger
         self._study = study

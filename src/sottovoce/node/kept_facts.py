@@ -132,7 +132,6 @@ class FactKeeper:
     """
 
     def __init__(self, folder: Path, on_event: OnEvent) -> None:
-        """Keep facts below `folder`, and pass events to `on_event`."""
         self._folder = folder
         self._on_event = on_event
         self._moved: dict[str, int] = {}

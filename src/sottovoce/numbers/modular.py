@@ -46,7 +46,6 @@ class Modulus(ABC):
     """The integers modulo one number greater than 1."""
 
     def __init__(self, modulus: int) -> None:
-        """Work modulo `modulus`."""
         if modulus < 2:
             raise ValueError(f"modulus: expected at least 2, found {modulus}")
         self.modulus = modulus

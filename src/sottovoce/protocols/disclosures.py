@@ -24,6 +24,7 @@ BY_OPENER = "the opener (the coordinator)"
 BY_OPENER_THEN_MEMBERS = "the opener, and with its answer every member"
 BY_OTHER_HOLDER = "the other of the two holders of shares"
 BY_PEERS_AND_EVALUATOR = "every peer and the evaluator"
+BY_PEERS_AND_HOLDERS = "every peer, and the evaluator or every member"
 
 # What must hold.
 BATCHES_ARE_PADDED = "batches are padded"

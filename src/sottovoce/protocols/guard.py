@@ -58,7 +58,6 @@ class AnswerGuard:
     def __init__(
         self, asker: str, stages: Sequence[Sequence[AnswerRule[Any]]], *, codec: Codec | None = None
     ) -> None:
-        """Guard the answers of `stages` against anything else that `asker` might ask."""
         self.asker = asker
         self._stages = [{rule.kind: rule for rule in stage} for stage in stages]
         if not self._stages or not all(self._stages):

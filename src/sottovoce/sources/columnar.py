@@ -33,7 +33,6 @@ class ColumnarFileReader:
     """Reads one Parquet or Arrow (Feather 2) file."""
 
     def __init__(self, path: Path, options: SourceOptions, *, format: Format) -> None:  # noqa: A002 - the word for it
-        """Read `path`; nothing is opened yet."""
         self._path = path
         self._options = options
         self.format = format
@@ -156,7 +155,6 @@ class FrameReader:
     format = Format.MEMORY
 
     def __init__(self, frame: Any, options: SourceOptions, *, name: str) -> None:
-        """Read `frame`, which messages call `name`."""
         self._frame = frame
         self._options = options
         self.name = name

@@ -200,7 +200,6 @@ class DelimitedReader:
     """Reads one CSV or TSV file."""
 
     def __init__(self, path: Path, options: SourceOptions, *, format: Format) -> None:  # noqa: A002 - the word for it
-        """Read `path`; nothing is opened yet."""
         self._path = path
         self._options = options
         self.format = format
@@ -221,7 +220,7 @@ class DelimitedReader:
             if self._options.table.header:
                 next(records, None)
             start, before = lines.passed, lines.number
-        first, *others = stretches_of_bytes(self._path, start=start, guessed=True) or (None,)
+        first, *others = stretches_of_bytes(self._path, start=start) or (None,)
         return () if first is None else (replace(first, before=before), *others)
 
     def read(

@@ -24,7 +24,6 @@ class FolderReader:
     format = Format.FOLDER
 
     def __init__(self, path: Path, options: SourceOptions) -> None:
-        """Read `path`; nothing is opened yet."""
         self._path = path
         self._options = options
         self.name = str(path)

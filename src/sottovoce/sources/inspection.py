@@ -104,7 +104,6 @@ class Inspector:
     """Adds up what a pass over a source finds."""
 
     def __init__(self, source: Source) -> None:
-        """Inspect `source`."""
         self._source = source
         self.documents = 0
         self._empty = 0

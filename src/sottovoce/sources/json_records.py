@@ -53,7 +53,7 @@ class JsonRecords:
             encoding, is_array = self._look(file)
         if is_array or encoding.newline != b"\n":
             return ()
-        return stretches_of_bytes(self.path, start=encoding.mark, guessed=True)
+        return stretches_of_bytes(self.path, start=encoding.mark)
 
     def first(self, count: int) -> Iterator[Row]:
         """The first objects that can be read."""

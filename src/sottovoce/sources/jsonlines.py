@@ -24,7 +24,6 @@ class JsonLinesReader:
     format = Format.JSONL
 
     def __init__(self, path: Path, options: SourceOptions) -> None:
-        """Read `path`; nothing is opened yet."""
         self._options = options
         self._records = JsonRecords(path, options)
         self.name = str(path)

@@ -21,7 +21,6 @@ class IterableReader:
     format = Format.MEMORY
 
     def __init__(self, items: Iterable[Any], options: SourceOptions, *, name: str) -> None:
-        """Read `items`, which messages call `name`."""
         self._items = items
         self._options = options
         self._spent = False

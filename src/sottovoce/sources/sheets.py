@@ -23,7 +23,6 @@ class Sheet:
     """A labels file, one row a text file; it is in memory because files come in another order."""
 
     def __init__(self, path: Path, options: SourceOptions, findings: Findings) -> None:
-        """Read the table `path` as a whole."""
         tab = path.suffix.lower() in {".tsv", ".tab"}
         reader = DelimitedReader(path, options, format=Format.TSV if tab else Format.CSV)
         self.path = path

@@ -30,7 +30,6 @@ class Findings:
     """The findings of one pass over a source: its progress, its notes, its counts."""
 
     def __init__(self, *, keep: int = 100) -> None:
-        """Start with no findings."""
         self.problems = Problems(keep=keep)
         self.notes: dict[str, None] = {}
         self.annotations: Counter[str] = Counter()

@@ -27,7 +27,6 @@ class WorkbookReader:
     format = Format.XLSX
 
     def __init__(self, path: Path, options: SourceOptions) -> None:
-        """Read `path`; nothing is opened yet."""
         self._path = path
         self._options = options
         self.name = str(path)

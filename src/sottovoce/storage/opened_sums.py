@@ -50,7 +50,6 @@ class OpenedSumsBook:
     def __init__(
         self, records: SumRecords | None = None, helped: HelpedQueries | None = None
     ) -> None:
-        """Continue from these records."""
         known, queries = records or SumRecords(), (helped or HelpedQueries()).queries
         self.labels = HelpedRows(
             {(query.asker, query.attempt, query.run): query.rows for query in queries}

@@ -39,7 +39,6 @@ class SealedSqlite:
     """
 
     def __init__(self, path: Path, key: bytes, salt: bytes, *, entropy: Entropy) -> None:
-        """The key of one file."""
         own = hashlib.blake2b(framed(_PURPOSE, salt), key=key, digest_size=32).digest()
         self._cipher = ChaCha20Poly1305(own)
         self._path = path

@@ -196,7 +196,6 @@ class Distinct:
     """
 
     def __init__(self, cells: int, most: int) -> None:
-        """No group seen yet."""
         self._shape = (cells, most)
         self._alone = np.zeros(cells, np.int64)
         # 0 marks a free place, so no group may have the number 0.
@@ -246,7 +245,6 @@ class Tally:
     def __init__(
         self, labels: Labels, suppression: Suppression, *, bits: int = BUCKET_BITS
     ) -> None:
-        """Nothing read yet, over 2**bits buckets."""
         if not 8 <= bits <= 24:
             raise InputError(f"buckets: expected between 2^8 and 2^24, found 2^{bits}")
         classes, buckets = len(labels.names), 1 << bits

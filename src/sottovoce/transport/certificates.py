@@ -103,7 +103,6 @@ class PinError(ssl.SSLCertVerificationError):
     """The server showed another certificate than the pinned one."""
 
     def __init__(self, expected: bytes, served: bytes) -> None:
-        """Keep both fingerprints."""
         super().__init__(f"expected the certificate {expected.hex()}, found {served.hex()}")
         self.expected = expected
         self.served = served

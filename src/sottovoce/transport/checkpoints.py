@@ -25,7 +25,6 @@ class Checkpoints:
     """The checkpoints of one database; only the thread that commits may call it."""
 
     def __init__(self, connect: Callable[[], _Connection]) -> None:
-        """Move over a connection of its own."""
         self._connect = connect
         self._thread: Thread | None = None
         self._log = 0

@@ -141,7 +141,6 @@ class ConnectionLimits:
     """Counts connections by address, and keeps strangers in order, the oldest first."""
 
     def __init__(self, limits: Limits) -> None:
-        """Keep to the limits."""
         self._limits = limits
         self._all: set[LimitedConnection] = set()
         self._by_host: Counter[str] = Counter()

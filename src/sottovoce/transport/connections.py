@@ -36,7 +36,6 @@ class Server:
         context: ssl.SSLContext,
         limits: Limits,
     ) -> None:
-        """Accept connections of a listening socket."""
         self._runner = runner
         self._listening = listening
         self._context = context

@@ -60,7 +60,6 @@ class MailboxTables:
     """Operations on the tables, each within a transaction of the caller."""
 
     def __init__(self, connection: Connection, limits: Limits, database: Database) -> None:
-        """Count the letters that are already stored."""
         self._limits = limits
         self._database = database
         self._stored: dict[str, int] = {}

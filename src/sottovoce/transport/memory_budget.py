@@ -12,7 +12,6 @@ class MemoryBudget:
     """Bytes of memory that requests share; a request waits until there are enough."""
 
     def __init__(self, size: int) -> None:
-        """Share `size` bytes."""
         self._free = size
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
@@ -44,7 +43,6 @@ class HeldMemory:
     """Memory that a request holds until it and its work end."""
 
     def __init__(self, memory: MemoryBudget, size: int) -> None:
-        """Give `size` bytes back once."""
         self._memory = memory
         self._size = size
         self._work: asyncio.Future[Any] | None = None

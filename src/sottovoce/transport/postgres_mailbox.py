@@ -92,7 +92,6 @@ class PostgresConnection:
     """A connection that is reopened after the server was away."""
 
     def __init__(self, connect: Callable[[], "psycopg.Connection[Any]"]) -> None:
-        """Connect now."""
         self._connect = connect
         self._inner = connect()
 

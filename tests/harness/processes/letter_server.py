@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 from harness.ports import STUDY, Callbacks, identity_of
-from sottovoce.transport import Mailbox, build_app, fingerprint_of, serve, server_context
+from sottovoce.transport.certificates import fingerprint_of, server_context
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.postgres_mailbox import PostgresDatabase
+from sottovoce.transport.server import build_app, serve
 
 SEATS = ("alice", "bob")
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 
 from sottovoce.study.relay import Letter
-from sottovoce.transport import Mailbox
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
 
 SESSION = b"s" * 16

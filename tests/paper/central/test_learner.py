@@ -13,7 +13,10 @@ from harness.learners import NAMES, numeric_parts, text_parts
 from harness.meddling import Change, Crashing, Holding, is_kind, repeating, rewriting
 from harness.two_party import codec_for
 from harness.views import assert_sees_noise, assert_sees_structure, noise_words, readable
-from sottovoce.attacks import ExposedMoments, attack_everything, attack_moments, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.exposure import ExposedMoments
+from sottovoce.attacks.recovered import score
+from sottovoce.attacks.second_moments import attack_moments
 from sottovoce.errors import (
     AbsenceError,
     BoundError,

@@ -13,7 +13,7 @@ from harness.learners import NAMES, numeric_parts
 from harness.meddling import Crashing, is_kind, repeating, rewriting
 from harness.two_party import codec_for
 from harness.views import assert_sees_noise, assert_sees_structure, readable
-from sottovoce.attacks import attack_everything
+from sottovoce.attacks.everything import attack_everything
 from sottovoce.errors import AbsenceError, BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt

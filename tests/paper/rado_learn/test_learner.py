@@ -12,7 +12,10 @@ from harness.learners import text_parts
 from harness.meddling import Crashing, dropping, is_kind, repeating, rewriting
 from harness.two_party import codec_for
 from harness.views import assert_sees_noise, assert_sees_structure, readable
-from sottovoce.attacks import ExposedRados, attack_everything, attack_unknown_signatures, score
+from sottovoce.attacks.everything import attack_everything
+from sottovoce.attacks.exposure import ExposedRados
+from sottovoce.attacks.recovered import score
+from sottovoce.attacks.unknown_signatures import attack_unknown_signatures
 from sottovoce.errors import AbsenceError, BoundError, InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, decrypt

@@ -43,7 +43,6 @@ class Monitor:
     """Counts a coordinator's events, and answers an operator's tools."""
 
     def __init__(self, place: CoordinatorPlace) -> None:
-        """Watch this coordinator; nothing is served yet."""
         self._place = place
         self._listening = False
         self._events: Counter[str] = Counter()

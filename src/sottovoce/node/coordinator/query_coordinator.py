@@ -83,7 +83,6 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         trained: Trained | QuorumTrained,
         around: QueryConditions,
     ) -> None:
-        """Continue from the coordinator's journal."""
         journal, peers, roster = agent.journal, trained.peers, standing.study.roster
         self._rejoined = dict(_read_rejoined(journal, standing))
         state = CoordinatorService.of(

@@ -56,7 +56,6 @@ class Registry:
     """One study of a coordinator, on disk."""
 
     def __init__(self, folder: Path) -> None:
-        """The study in this folder."""
         self.folder = folder
 
     @property

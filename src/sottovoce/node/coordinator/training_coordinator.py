@@ -76,7 +76,6 @@ class TrainingCoordinator(Carrier[Training]):
         *,
         entropy: Entropy,
     ) -> None:
-        """Continue from the coordinator's journal."""
         self.record = read_record(agent.journal, TRAINING, TrainingRecord)
         publics = {**conditions.publics, COORDINATOR: keys.identity.public}
         super().__init__(agent, step, Training(conditions.terms, self.record, publics))

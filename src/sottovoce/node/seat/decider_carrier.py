@@ -49,7 +49,6 @@ class Clock:
     """A clock in seconds since 1970 that never jumps while the process runs."""
 
     def __init__(self) -> None:
-        """Start at the machine's time."""
         self._began = time.time() - time.monotonic()
 
     def __call__(self) -> float:
@@ -68,7 +67,6 @@ class Carrier(ABC, Generic[S]):
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Carry the decider with this `step`, from this state."""
         self.agent = agent
         self.state = state
         self.now = clock or Clock()

@@ -33,7 +33,6 @@ class Departures:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Begin without a delay."""
         self._clock, self._sleep = clock, sleep
         self._began = self._not_before = clock()
 

@@ -81,7 +81,6 @@ class DurableSeat(Generic[R]):
     """One party in one session, with a journal. One thread at a time may use it."""
 
     def __init__(self, journal: Journal, sitting: SeatSession, seat: Seat[R]) -> None:
-        """Use `begin`."""
         self.failure: SottovoceError | None = None
         # Whether the program was stopped before its end.
         self.stopped = False

@@ -15,7 +15,6 @@ class LetterAudit:
     """Audits the letters of one seat."""
 
     def __init__(self, ledger: SiteLedger, gate: Gate, *, study: str) -> None:
-        """Write to this ledger, and ask this gate."""
         self.ledger = ledger
         self._gatekeeper = Gatekeeper(gate, ledger, study=study)
         self._study = study

@@ -68,7 +68,6 @@ class QueryClient(QuerySeat):
         model: PeerModel | QuorumModel,
         audit: LetterAudit,
     ) -> None:
-        """Ask with this model."""
         super().__init__(agent, standing)
         self.audit = audit
         self.model = model

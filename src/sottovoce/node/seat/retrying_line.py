@@ -21,7 +21,6 @@ class RetryingLine:
     def __init__(
         self, line: CoordinatorLine, *, study: str, retry_seconds: float, on_event: OnEvent
     ) -> None:
-        """Retry every call for `retry_seconds` seconds."""
         self._line = line
         self._study = study
         self._retry_seconds = retry_seconds

@@ -58,7 +58,6 @@ class ServiceCarrier(Carrier[C]):
         state: C,
         standing: AfterTraining,
     ) -> None:
-        """Carry these deciders for this seat."""
         super().__init__(agent, step, state)
         self.standing = standing
         self.results: dict[ConversationId, Any] = {}

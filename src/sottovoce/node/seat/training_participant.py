@@ -82,7 +82,6 @@ class TrainingParticipant(Carrier[Participation]):
         *,
         entropy: Entropy,
     ) -> None:
-        """Continue from the seat's journal."""
         record = read_record(agent.journal, SEAT, ParticipantRecord)
         state = Participation(context.terms, agent.name, context.publics, record)
         super().__init__(agent, step, state)

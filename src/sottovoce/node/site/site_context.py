@@ -32,7 +32,6 @@ class SiteContext:
         source: Documents | None,
         options: JoinOptions,
     ) -> None:
-        """The seats whose `publics` these are."""
         self._study = study
         self._description = description
         self.terms = terms_of(study, description)

@@ -30,7 +30,6 @@ class StatusFile:
     """Writes a seat's status whenever a stage begins or the study ends."""
 
     def __init__(self, folder: Path, study: str, seat: str, on_event: OnEvent) -> None:
-        """Watch the events that go to `on_event`."""
         self._path = folder / NAME
         self._on_event = on_event
         # A query of a trained study begins no stage: the seat's phase stays.

@@ -25,7 +25,6 @@ class RunningSums:
     """The contributions to one receiver; of words, only the latest are kept besides their sum."""
 
     def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
-        """Start with no contribution."""
         self._dealing = dealing
         self._parts = tuple(parts)
         self._held: dict[str, tuple[Form, ...]] = {}

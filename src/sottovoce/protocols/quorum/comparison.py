@@ -75,15 +75,13 @@ class SharedComparison:
             )
 
     @classmethod
-    def fitted(
-        cls, bits: int, hiding: int, quorum: Quorum, bit_base: Base = BIT_BASE
-    ) -> "SharedComparison":
+    def fitted(cls, bits: int, hiding: int, quorum: Quorum) -> "SharedComparison":
         """In as few fields as hold a masked value, under masks that fill them."""
-        for count in range(bit_base.count, len(PRIMES) + 1):
+        for count in range(BIT_BASE.count, len(PRIMES) + 1):
             room = (Base(count).modulus >> bits) - _VALUE_RANGES
             highest = room // (quorum.threshold + 1)
             if highest >= 1 << hiding:
-                return cls(bits, hiding, Base(count), bit_base, highest)
+                return cls(bits, hiding, Base(count), highest=highest)
         raise BoundError(
             f"comparison: values of {bits} bits under masks of {hiding} more do not fit "
             f"{len(PRIMES)} residues",

@@ -154,7 +154,6 @@ class MaskProducts:
     """The dealer's side: Uv of any steps, less the second holder's shares."""
 
     def __init__(self, dealer: Dealer, shape: tuple[int, int]) -> None:
-        """Draw U."""
         triangle = Triangle(shape[0])
         first, second = dealer.streams("matrix mask")
         mask = first.words(triangle.size)

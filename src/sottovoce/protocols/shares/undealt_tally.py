@@ -140,7 +140,6 @@ class _Sums:
     """⟨⟨counts⟩⟩ as they grow: 1 − β is β_C's opposite for β_A = 0, and β_C itself for β_A = 1."""
 
     def __init__(self, key: PublicKey, shape: tuple[int, int, int]) -> None:
-        """No values yet."""
         self._key, self._shape = key, shape
         size = shape[0] * shape[1] * shape[2]
         unit = key.square.product([])

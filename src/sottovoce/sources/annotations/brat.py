@@ -38,7 +38,6 @@ class BratReader:
     format = Format.BRAT
 
     def __init__(self, path: Path, options: SourceOptions) -> None:
-        """Read `path`; nothing is opened yet."""
         self._path = path
         self._options = options
         self.name = str(path)

@@ -45,7 +45,6 @@ class ToolReader:
     """Reads one export of an annotation tool."""
 
     def __init__(self, path: Path, options: SourceOptions, tool: Tool) -> None:
-        """Read `path`; nothing is opened yet."""
         self._options = options
         self._records = JsonRecords(path, options)
         self._tool = tool

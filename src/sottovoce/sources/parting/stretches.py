@@ -52,16 +52,14 @@ class StretchReader(Reader, Protocol):
         """Every document and problem, of a stretch or of all."""
 
 
-def stretches_of_bytes(path: Path, *, start: int, guessed: bool) -> tuple[Stretch, ...]:
+def stretches_of_bytes(path: Path, *, start: int) -> tuple[Stretch, ...]:
     """Stretches of a file of lines, behind its header; a packed file has none."""
     size = size_of(path)
     if size is None:
         return ()
     step = stretch_size(size)
     cuts = [start, *range(start + step, size, step), size]
-    return tuple(
-        Stretch(first, stop, guessed=guessed and first > start) for first, stop in pairwise(cuts)
-    )
+    return tuple(Stretch(first, stop, guessed=first > start) for first, stop in pairwise(cuts))
 
 
 def stretch_size(size: int) -> int:

@@ -31,6 +31,7 @@ from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.blind_sum import SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan
 from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_PEERS_AND_HOLDERS
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.rados.moments import Moments
@@ -46,7 +47,7 @@ class JointMean(Message, frozen=True):
     """The distance of every word's joint mean from the guess that idf gives, in units of 1/128."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer, and the evaluator or every member",
+        seen_by=BY_PEERS_AND_HOLDERS,
         reveals="the mean weight of every chosen word in all rows of all peers, to 1/128",
         assuming="enough peers are in the sum that it says little of each: the card names it",
     )

@@ -24,7 +24,7 @@ import numpy as np
 from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
-from sottovoce.protocols.disclosures import ROSTER_IS_PUBLIC, SUM_IS_OVER_MANY
+from sottovoce.protocols.disclosures import BY_PEERS_AND_HOLDERS, ROSTER_IS_PUBLIC, SUM_IS_OVER_MANY
 from sottovoce.protocols.messages import Disclosure, Enough, Message
 from sottovoce.protocols.shares.products import FactorShare
 from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
@@ -71,7 +71,7 @@ class ChosenPenalty(Message, frozen=True):
     """The penalty of the plan's list that won."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every peer, and the evaluator or every member",
+        seen_by=BY_PEERS_AND_HOLDERS,
         reveals="which of the agreed penalties was best over all peers together",
         assuming=SUM_IS_OVER_MANY,
     )
