@@ -146,7 +146,7 @@ def test_only_a_study_of_text_speaks_of_words_and_documents(arrangement: str) ->
     [
         ("features, full", "The organisations that answer learn whom you ask about."),
         ("rado descent", "Whoever computes also learns, before each step, whether numbers stay"),
-        ("lone owner", "How many rows and columns there are, rounded up; of what is in them"),
+        ("lone owner", "How many rows (rounded up) and columns there are, how much they vary"),
         ("released", "as long as it likes, nobody can call it back"),
     ],
 )
@@ -233,7 +233,7 @@ def test_the_page_of_a_quorum_fits_and_says_what_each_organisation_sends(others:
     text = page(study, "Northfield Hospital")
     assert "in each step: your signed consent; your part of the sums over all sites" in text
     assert "kB in each step: in how many of your documents each word stands" in text
-    assert "Nothing of any document, as you have none" in page(study, "Institute for Health Data")
+    assert "Nothing of any documents, as you have none" in page(study, "Institute for Health Data")
     whole = StudyCard(study).markdown()
     assert "Labels are found by the members on shares" in whole
     assert "labels_on" not in whole

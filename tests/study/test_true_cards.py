@@ -1,9 +1,13 @@
 """Sentences of cards that a hostile reader once refuted."""
 
+import re
+
 import pytest
 
 from harness.entities import fitted
 from harness.entropy import SeededEntropy
+from harness.examples.arrangements import BY_NAME
+from harness.network import read_toy
 from harness.studies import BINARY
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.card.card import StudyCard
@@ -54,3 +58,67 @@ def test_columns_of_one_holder_are_not_said_to_be_nobodys(engine: str) -> None:
     assert "though not whose" not in text
     # A table has no dictionary that could cost anything.
     assert "Which dictionary" not in text
+
+
+OF_TABLES = [name for name, toy in BY_NAME.items() if not read_toy(toy.text).plan.has_text]
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_a_table_is_said_to_have_no_words(name: str) -> None:
+    study = read_toy(BY_NAME[name].text).rehearsed()
+    text = StudyCard(study).markdown()
+    pools = text.split("## What must hold")[1].split("## What is ")[0].lower()
+    assert not {"dictionary", "word", "texts", "documents"} & set(re.findall(r"\w+", pools))
+    assert "`dictionary-key-box`" not in text
+
+
+@pytest.mark.parametrize("name", ["intermediary", "two-peers", "feature-lists"])
+def test_where_nobody_is_the_dealer_none_is_named(name: str) -> None:
+    study = read_toy(BY_NAME[name].text).rehearsed()
+    assert study.roster.dealer is None
+    agreed = StudyCard(study).markdown()
+    assert "evaluator and dealer" not in agreed
+    assert "and the dealer" not in agreed
+
+
+def test_everybody_reads_that_those_who_answer_learn_who_is_asked_about() -> None:
+    study = read_toy(BY_NAME["features-full-shares"].text).rehearsed()
+    for organisation in {participant.organisation for participant in study.roster.participants}:
+        page = " ".join(StudyCard(study, organisation=organisation).first_page().split())
+        assert "The organisations that answer learn whom " in page, organisation
+
+
+def test_only_a_peer_with_an_intermediary_is_said_to_send_it_rows() -> None:
+    study = read_toy(BY_NAME["intermediary-texts"].text).rehearsed()
+    rows = "documents as encrypted numbers"
+    pages = {
+        organisation: StudyCard(study, organisation=organisation).first_page()
+        for organisation in {participant.organisation for participant in study.roster.participants}
+    }
+    assert [name for name, page in pages.items() if rows in " ".join(page.split())] == [
+        "Northfield Hospital"
+    ]
+    assert "To Blue Cloud, about" in pages["Northfield Hospital"]
+    built = " ".join(pages["Blue Cloud"].split())
+    assert "To Northfield Hospital: what you made of its documents, encrypted." in built
+    assert "Nothing of any" not in built
+
+
+def test_a_coordinator_is_not_said_to_send_sums_alone() -> None:
+    study = read_toy(BY_NAME["intermediary-texts"].text).rehearsed()
+    page = " ".join(StudyCard(study, organisation="Institute").first_page().split())
+    assert "to those who compute, numbers that look random." in page
+
+
+@pytest.mark.parametrize(
+    ("name", "learns"),
+    [
+        ("outsourced", "that the solve came out right"),
+        ("descent-outsourced", "before each step one bit, that its numbers are in range"),
+    ],
+)
+def test_what_a_lent_machine_learns_stands_on_both_pages(name: str, learns: str) -> None:
+    study = read_toy(BY_NAME[name].text).rehearsed()
+    page, details = StudyCard(study).markdown().split("## Who takes part")
+    assert "how much they vary (one rounded number)" in " ".join(page.split())
+    assert "the upper end of their spectrum (rounded up), and " + learns in details

@@ -240,7 +240,8 @@ FACTS: tuple[Fact, ...] = (
 )
 
 _UNION = (
-    "the joint moments or rados, and from them text of the union of all peers, though not whose"
+    "the joint moments or rados, and from them documents of the union of all peers, though not "
+    "whose"
 )
 _MINORITY = named_tests(
     "sharing",
@@ -264,8 +265,7 @@ POOLS: tuple[PoolingParties, ...] = (
     PoolingParties(
         "`quorum`",
         "the coordinator and as many members as the threshold",
-        "the dictionary by word, with its counts in the union of all peers; nothing of moments, "
-        "model, rows, scores or labels of others",
+        "nothing of moments, model, rows, scores or labels of others",
         named_tests(
             "tally",
             "test_totals_of_one_row_do_not_tell_its_owner_and_the_opener_the_comparison",
@@ -276,8 +276,8 @@ POOLS: tuple[PoolingParties, ...] = (
     PoolingParties(
         "`quorum`",
         "one member more than the threshold (two of three, three of five)",
-        "the counts and the moments of every single peer, and from them text and whose it is; the "
-        "weights; the rows of every query",
+        "the counts and the moments of every single peer, and from them documents and whose they "
+        "are; the weights; the rows of every query",
         _MINORITY
         + named_tests(
             "pooled_views",
@@ -329,14 +329,14 @@ POOLS: tuple[PoolingParties, ...] = (
     PoolingParties(
         "`paillier`, `shares` with labels on ciphertexts",
         "the coordinator and any peer",
-        "the weights, and the dictionary by word",
+        "the weights that the peer holds encrypted",
         applies=_holds_ciphertexts,
     ),
     PoolingParties(
         "`paillier`, `shares` with labels on ciphertexts",
         "the dealer of a query and whoever asks",
-        "the asker's scores, and from one-word texts, one more than there are features, the exact "
-        "weights",
+        "the asker's scores, and from rows of one feature each, one more than there are features, "
+        "the exact weights of all that an asker can choose",
         named_tests(
             "weights_for_dealer_and_asker",
             "test_one_word_texts_give_them_the_exact_weights",
@@ -345,10 +345,10 @@ POOLS: tuple[PoolingParties, ...] = (
         applies=is_dealt,
     ),
     PoolingParties(
-        "`shares` with labels on shares, `quorum`",
+        'any with `dictionary = "joint"`',
         "the coordinator and any peer",
-        "the dictionary by word",
-        applies=_keeps_shares,
+        "the dictionary by word, with its rounded counts in the union of all peers",
+        applies=_has_counts,
     ),
     PoolingParties(
         "`paillier`, `shares`",

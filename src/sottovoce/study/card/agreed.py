@@ -187,7 +187,9 @@ def _deletion(study: Study) -> Iterator[str]:
             "and the coordinator public numbers."
         )
         return
-    deleted = "- At the end coordinator, evaluator and dealer delete shares, masks and seeds; "
+    dealt = study.roster.dealer is not None
+    helpers = "coordinator, evaluator and dealer" if dealt else "coordinator and evaluator"
+    deleted = f"- At the end {helpers} delete shares, masks and seeds; "
     if study.asks_shares:
         yield (
             f"{deleted}coordinator and evaluator keep one half of the model each, and the "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sottovoce.study.card.query_lines import query_amount
 from sottovoce.study.card.seat_sizes import helper_sizes
-from sottovoce.study.card.sizes import ASSUMED_DOCUMENTS, peer_sizes, row_bytes, step_bytes
+from sottovoce.study.card.sizes import ASSUMED_DOCUMENTS, peer_sizes, step_bytes
 from sottovoce.study.choices import Engine
 from sottovoce.study.study import Study
 
@@ -32,8 +32,8 @@ def amounts_section(study: Study) -> Iterator[str]:
         yield f"Ciphertexts are counted for {ASSUMED_DOCUMENTS:,} documents in all."
     if study.engine is Engine.QUORUM:
         yield (
-            f"A row to be labelled takes about {row_bytes(study):,} bytes to each member. In each "
-            f"step of the solve a member that deals sends about {step_bytes(study):,} bytes."
+            f"{query_amount(study)} In each step of the solve a member that deals sends about "
+            f"{step_bytes(study):,} bytes."
         )
         return
     yield ""
@@ -41,7 +41,8 @@ def amounts_section(study: Study) -> Iterator[str]:
 
 
 def _helpers(study: Study) -> Iterator[str]:
-    yield "## How much passes through the evaluator's and the dealer's seats"
+    seats = dict.fromkeys(row.seat for row in helper_sizes(study))
+    yield f"## How much passes through the seat of {' and '.join(f'the {seat}' for seat in seats)}"
     yield ""
     yield "| seat | stage | message | way | times | bytes |"
     yield "|---|---|---|---|---:|---:|"
@@ -63,4 +64,4 @@ def _helpers(study: Study) -> Iterator[str]:
             "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
         )
     if study.plan.deals_verdicts:
-        yield "For each query the dealer sends keys for its comparisons, some kilobytes a batch."
+        yield "For each query who deals sends keys for its comparisons, some kilobytes a batch."

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from sottovoce.study.arrangement import Remote, Weights
+from sottovoce.study.card.facts import worded
 from sottovoce.study.choices import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
+from sottovoce.wire.printable import markdown
 
 
 def arranged_lines(study: Study) -> Iterator[str]:
@@ -60,9 +62,8 @@ def outsourced_lines(study: Study) -> Iterator[str]:
     )
     yield (
         f"- {owner} holds the data and the key. "
-        f"{roster.organisation(roster.evaluator)} works on ciphertexts, and learns how many "
-        "documents and columns there are (rounded up), "
-        "the upper end of their spectrum, and that the solve came out right."
+        f"{markdown(roster.organisation(roster.evaluator))} works on ciphertexts, and learns "
+        f"{_lent(study)}."
     )
     yield f"- Comes out: the model's weights, to {owner}, who labels at home."
     yield ""
@@ -70,17 +71,28 @@ def outsourced_lines(study: Study) -> Iterator[str]:
     yield ""
     yield (
         "Both follow the protocol. Nobody else has the key, so there is nobody to pool with; "
-        "who gives the key away gives the documents away."
+        f"who gives the key away gives the {worded(study, 'documents')} away."
     )
+
+
+def _lent(study: Study) -> str:
+    """What the machine learns that computes for a lone owner."""
+    learns = "how many documents (rounded up) and columns there are, "
+    if study.plan.class_weight is not None:
+        learns += "how many documents of each class (rounded up), "
+    ends = "that the solve came out right"
+    if study.plan.descends:
+        ends = "before each step one bit, that its numbers are in range"
+    return worded(study, f"{learns}the upper end of their spectrum (rounded up), and {ends}")
 
 
 def pooled_lines(study: Study) -> Iterator[str]:
     """Yield the sentences on what pooling gives away in this arrangement alone."""
     for participant in study.roster.having(Role.INTERMEDIARY):
         yield (
-            f"- The coordinator with {participant.organisation}, which builds for "
-            f"{study.roster.works_for(participant.name)}, could read that peer's documents "
-            "one by one."
+            f"- The coordinator with {markdown(participant.organisation)}, which builds for "
+            f"{study.roster.works_for(participant.name)}, could read that peer's "
+            f"{worded(study, 'documents')} one by one."
         )
     if study.plan.arrangement.by_features:
         yield (

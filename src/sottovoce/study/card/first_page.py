@@ -128,7 +128,7 @@ def _coordinator(study: Study) -> str:
 
 def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
     leaves = _by_content(study, organisation)
-    said = "" if leaves else _NO_NUMBERS
+    said = "" if leaves else worded(study, _NO_NUMBERS)
     if _brings(study, organisation):
         numbers = "No text leaves. Numbers do."
         said = worded(study, f"{numbers} {ENGINES[study.engine].hides} What they are about:")
@@ -148,23 +148,28 @@ def _brings(study: Study, organisation: str | None) -> bool:
 
 
 def _later(study: Study, organisation: str | None) -> str:
+    looked_up = study.plan.arrangement.remote is Remote.FULL and study.plan.arrangement.by_features
     if not _brings(study, organisation):
-        return ""
+        return _LOOKED_UP.format(who="a peer asks") if looked_up else ""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
         return worded(study, " When you label documents later, nothing leaves.")
     said = (
         " When you label documents later, the coordinator learns when, and for how many "
         "(rounded up), and nothing of what is in them."
     )
-    if study.plan.arrangement.remote is Remote.FULL and study.plan.arrangement.by_features:
-        said += " The organisations that answer learn whom you ask about."
-    return worded(study, said)
+    return worded(study, said) + (_LOOKED_UP.format(who="you ask") if looked_up else "")
 
 
 def _learned(study: Study, organisation: str | None) -> Iterator[str]:
     plan = study.plan
     if study.outsourced:
-        said = "How many documents and columns there are, rounded up; of what is in them, nothing."
+        said = (
+            "How many documents (rounded up) and columns there are, how much they vary (one "
+            "rounded number), and whether the computation came out right"
+        )
+        if plan.class_weight is not None:
+            said += "; how many documents of each class there are (rounded up)"
+        said += "."
         yield from _titled(
             "What others learn", f"{worded(study, said)}{_later(study, organisation)}"
         )
@@ -272,9 +277,10 @@ def _limits() -> Iterator[str]:
     )
 
 
+_LOOKED_UP = " The organisations that answer learn whom {who} about."
 _NO_NUMBERS = (
-    "Nothing of any document, as you have none: to everybody the study's text, who takes part, "
-    "which stage begins, and the sums that all are told."
+    "Nothing of any documents, as you have none: to everybody the plan, who takes part, which "
+    "stage begins, and the sums that all are told; to those who compute, numbers that look random."
 )
 _DOES = {
     Role.COORDINATOR: "runs the study, keeps the key that answers need, and brings no documents",

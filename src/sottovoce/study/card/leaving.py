@@ -1,10 +1,20 @@
 """The data that leave an organisation: to whom and how much, without protocol terms."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sottovoce.study.card.facts import worded
 from sottovoce.study.card.seat_sizes import helper_sizes
-from sottovoce.study.card.sizes import DRAWN, MEMBERS, ROWS, Size, member_sizes, peer_sizes
+from sottovoce.study.card.sizes import (
+    BUILT,
+    DRAWN,
+    INTERMEDIARY,
+    MEMBERS,
+    ROWS,
+    Size,
+    member_sizes,
+    peer_sizes,
+)
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
@@ -34,7 +44,7 @@ def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine,
         )
     by_recipient: dict[str, LeavingLine] = {}
     for row in _rows(study, organisation):
-        to = _recipient(study, row.to)
+        to = _recipient(study, row.to, organisation)
         if to == organisation:
             continue
         before = by_recipient.get(to, LeavingLine(to, ()))
@@ -52,14 +62,39 @@ def _rows(study: Study, organisation: str | None) -> tuple[Size, ...]:
         if participant.organisation == organisation
     }
     peers = peer_sizes(study) if organisation is None or Role.PEER in roles else ()
+    if organisation is not None and not _builders(study, organisation):
+        peers = tuple(row for row in peers if row.to != INTERMEDIARY)
     members = member_sizes(study) if Role.MEMBER in roles else ()
     helping = {str(role) for role in roles & set(_HELPING)}
     helped = (row for row in helper_sizes(study) if row.seat in helping and row.way == "sends")
-    return (*peers, *members, *helped)
+    return (*peers, *members, *helped, *_built(study, organisation))
 
 
-def _recipient(study: Study, to: str) -> str:
+def _builders(study: Study, organisation: str | None) -> list[str]:
+    """The organisations that build contributions for peers of this one."""
+    roster = study.roster
+    return [
+        builder.organisation
+        for builder in roster.having(Role.INTERMEDIARY)
+        if roster.organisation(roster.works_for(builder.name)) == organisation
+    ]
+
+
+def _built(study: Study, organisation: str | None) -> Iterator[Size]:
+    """What an intermediary sends: questions that hide their numbers, and what it built."""
+    roster = study.roster
+    for builder in roster.having(Role.INTERMEDIARY):
+        if builder.organisation == organisation:
+            peer = roster.organisation(roster.works_for(builder.name))
+            yield Size("contributions", "masked-rows", str(Role.COORDINATOR), 1, 0, holds=DRAWN)
+            yield Size("contributions", "sealed-contribution", peer, 1, 0, holds=BUILT)
+
+
+def _recipient(study: Study, to: str, organisation: str | None) -> str:
     """The organisation in a role; other recipients stay as they are called."""
+    builders = _builders(study, organisation)
+    if to == INTERMEDIARY:
+        return builders[0] if builders else "an intermediary, from those who have one"
     for role in _HELPING:
         if to == str(role):
             return study.roster.having(role)[0].organisation

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sottovoce.study.adversaries import POOLS
 from sottovoce.study.card.arrangement_lines import pooled_lines
+from sottovoce.study.card.facts import worded
 from sottovoce.study.choices import Engine
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
@@ -14,7 +15,7 @@ def _pool_lines(study: Study) -> Iterator[str]:
     """The gain of each pool, as in SECURITY.md."""
     for pool in POOLS:
         if pool.applies(study):
-            yield f"- If they pool, {pool.who}: {pool.gets}."
+            yield f"- If they pool, {pool.who}: {worded(study, pool.gets)}."
 
 
 def pooling_section(study: Study) -> Iterator[str]:
@@ -25,10 +26,10 @@ def pooling_section(study: Study) -> Iterator[str]:
     if study.engine is Engine.QUORUM:
         yield from _quorum_lines(study)
         return
-    yield (
-        "Everyone follows the protocol (honest but curious), and no two of coordinator, "
-        "evaluator and dealer pool what they saw."
-    )
+    pair = "coordinator and evaluator do not"
+    if roster.dealer is not None:
+        pair = "no two of coordinator, evaluator and dealer"
+    yield f"Everyone follows the protocol (honest but curious), and {pair} pool what they saw."
     yield ""
     yield from _pool_lines(study)
     yield from pooled_lines(study)
@@ -51,7 +52,7 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     names = ", ".join(markdown(study.roster.organisation(member)) for member in quorum.members)
     yield (
         f"Everyone follows the protocol (honest but curious), and at most {t} of the {n} members "
-        f"({names}) pool what they saw, with or without the coordinator, who holds nothing."
+        f"({names}) pool what they saw, with or without the coordinator, who has no share."
     )
     yield ""
     yield f"- The threshold of this study is {t}: no {t + 1} members may pool."
@@ -62,11 +63,16 @@ def _quorum_lines(study: Study) -> Iterator[str]:
     )
     spare = n - quorum.needed
     named = spare // 2
+    seen = "A wrong share of a product is seen"
+    if spare:
+        seen += (
+            f" where more than {quorum.needed} members are there (up to {spare} of them; {named} "
+            "named), and else"
+        )
     yield (
-        f"- A wrong share of a product is seen where more than {quorum.needed} members are there "
-        f"(up to {spare} of them; {named} named), and else by the range of what is opened, or "
-        "because a sign is no bit. This guards against faults and clumsy cheating, not against "
-        "malice: who deals shares that do not fit can make an honest member look wrong."
+        f"- {seen} by the range of what is opened, or because a sign is no bit. This guards "
+        "against faults and clumsy cheating, not against malice: who deals shares that do not fit "
+        "can make an honest member look wrong."
     )
     yield (
         f"- All that is opened in this study is within {study.quorum_distance:.1g} of noise that "

@@ -90,10 +90,12 @@ def labels_lines(study: Study) -> Iterator[str]:
         )
         return
     if not study.on_shares:
+        asks = study.plan.arrangement.asks_holders
+        beside = ", and before them the question to the peers that answer" if asks else ""
         yield (
             f"- Labels are found on ciphertexts (`labels_on={LabelsOn.PAILLIER}`): every peer "
             f"holds the encrypted model, which it and the coordinator together could open. "
-            f"{query_amount(study)} A query takes {2 + _verdict_trips(study)} trips."
+            f"{query_amount(study)} A query takes {2 + _verdict_trips(study)} trips{beside}."
         )
         return
     trips = _verdict_trips(study)

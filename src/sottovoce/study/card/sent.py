@@ -6,6 +6,7 @@ from types import ModuleType
 
 from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
+from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum import bit_check, dealing, fast_labels, labels, opening
 from sottovoce.protocols.quorum import bits as quorum_bits
@@ -39,7 +40,7 @@ from sottovoce.protocols.two_party import moment_check as two_party_moment_check
 from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Weights
-from sottovoce.study.choices import Addition, Engine, Verdict
+from sottovoce.study.choices import Addition, DictionaryKind, Engine, Verdict
 from sottovoce.study.queries import (
     budget,
     classification,
@@ -292,6 +293,11 @@ def _chooses_among_several(study: Study) -> bool:
     return labels.exclusive and len(labels.names) > 2
 
 
+def _has_graph(study: Study) -> bool:
+    """Whether peers share masks with some of the others only."""
+    return len(study.roster.peers) > ALL_UP_TO
+
+
 def _tournament(study: Study) -> bool:
     """More than one level of matches among scores, or of a search among thresholds."""
     if study.plan.release.opens is not Opens.LABELS:
@@ -303,6 +309,13 @@ def _tournament(study: Study) -> bool:
 
 # Kinds whose module also serves studies that do not send them, and in which studies they are sent.
 _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
+    preparation.DictionaryKeyBox: lambda study: (
+        study.plan.dictionary is not DictionaryKind.GIVEN
+    ),
+    blocks.BlockNumbers: lambda study: study.engine is Engine.SHARES,
+    intermediary.SealedContribution: lambda study: not study.outsourced,
+    blind_sums.GraphCommitment: _has_graph,
+    blind_sums.GraphNonce: _has_graph,
     blind_sums.RingHop: _adds_around_rings,
     blind_sums.RingTotal: _adds_around_rings,
     holders.MaskedShare: _never,

@@ -55,6 +55,8 @@ DRAWN = "numbers that look random"
 ROWS = "your documents as encrypted numbers, one row a document"
 _DICTIONARY = "dictionary and totals"
 MEMBERS = "members"
+INTERMEDIARY = "intermediary"
+BUILT = "what you made of its documents, encrypted"
 SAME = "a code that shows whether all peers hold the same groups"
 
 
@@ -128,11 +130,6 @@ def _shared(study: Study) -> Iterator[Size]:
 
 def _residue_bytes(count: int) -> int:
     return 8 * -(-count // 3)
-
-
-def row_bytes(study: Study) -> int:
-    """The bytes of one row to be labelled, for one member, in engine quorum."""
-    return 6 * _residue_bytes(study.plan.width)
 
 
 def step_bytes(study: Study) -> int:
@@ -224,7 +221,7 @@ def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
         values = width + classes * packed
     size = ASSUMED_DOCUMENTS * values * study.plan.key_bits // 4
     kind = kebab(SealedRows.__name__)
-    return Size(stage, kind, "intermediary", 1, size, exact=False, holds=ROWS)
+    return Size(stage, kind, INTERMEDIARY, 1, size, exact=False, holds=ROWS)
 
 
 def _counts(stage: str, study: Study) -> Iterator[Size]:

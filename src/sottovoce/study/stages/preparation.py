@@ -87,7 +87,7 @@ class PublishedFeatures(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer whose counts are in the sum",
-        reveals="which words were chosen, for words that the peer can guess; rounded totals",
+        reveals="rounded totals; of text which words were chosen, for words that the peer can guess",
         assuming="counts below the agreed minimum were zeroed at each peer beforehand",
     )
     buckets: wire.Words
