@@ -87,6 +87,22 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         PEER,
+        "makes up counts of words that are less than nothing, to see by the dictionary whether the "
+        "counts of the others are above a number of its choice; two counts share a word, so that "
+        "one of them runs over into its neighbour",
+        "the coordinator stops a study in which a word stands in more rows than there are, or in "
+        "fewer than none",
+        named_tests(
+            "counts_beyond_their_rows",
+            "test_a_peer_that_subtracts_more_than_the_others_have_stops_the_study",
+            "test_without_the_comparison_the_dictionary_tells_a_count_of_the_others",
+        ),
+        "who subtracts no more than the others have is not seen, and the published weight of the "
+        "word then tells it their count more finely than its own documents would; which words get "
+        "into the dictionary, a peer can bend in any case",
+    ),
+    Deviation(
+        PEER,
         "makes its rados up where the learner is `rado-descent`",
         "the evaluator opens before every step whether all exponents are in range: rados that are "
         "long drive them out of it, and the study stops",

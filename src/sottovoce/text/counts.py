@@ -70,6 +70,19 @@ class Counts:
             (total > 0).astype(np.int64),
         )
 
+    def check_rows(self) -> None:
+        """Refuse a sum in which a feature stands in more rows than there are, or in fewer than 0.
+
+        Every peer rounds its counts up by less than a factor of 2.
+        """
+        few, many = self.by_class.min(initial=0), self.by_class > 2 * self.rows_by_class[:, None]
+        if few < 0 or many.any() or (self.total > 2 * self.rows).any():
+            raise MismatchError(
+                "counts: expected no feature in more rows than there are, found one: a peer "
+                "contributed numbers that are not those of its documents",
+                hints=("nobody can say whose they are: ask every site for its number of rows",),
+            )
+
     def __add__(self, other: "Counts") -> "Counts":
         if self.by_class.shape != other.by_class.shape:
             raise MismatchError(

@@ -309,9 +309,7 @@ def _tournament(study: Study) -> bool:
 
 # Kinds whose module also serves studies that do not send them, and in which studies they are sent.
 _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
-    preparation.DictionaryKeyBox: lambda study: (
-        study.plan.dictionary is not DictionaryKind.GIVEN
-    ),
+    preparation.DictionaryKeyBox: lambda study: study.plan.dictionary is not DictionaryKind.GIVEN,
     blocks.BlockNumbers: lambda study: study.engine is Engine.SHARES,
     intermediary.SealedContribution: lambda study: not study.outsourced,
     blind_sums.GraphCommitment: _has_graph,

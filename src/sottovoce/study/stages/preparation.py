@@ -87,7 +87,7 @@ class PublishedFeatures(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer whose counts are in the sum",
-        reveals="rounded totals; of text which words were chosen, for words that the peer can guess",
+        reveals="rounded totals; of text which words were chosen, where the peer can guess them",
         assuming="counts below the agreed minimum were zeroed at each peer beforehand",
     )
     buckets: wire.Words
@@ -202,6 +202,7 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
         else:
             vector = yield from take_kept(party, filtered, from_ring(summed.sums[0]))
     counts = layout.counts(vector, peers=study.plan.feature_min_peers)
+    counts.check_rows()
     dictionary = _chosen(study, counts)
     totals = _totals(study, counts, dictionary, among)
     words = totals.written
