@@ -210,6 +210,26 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "pools with a peer whose marks in an evaluation are no bits, to read from the ROC's counts "
+        "where the score of each of its rows lies (labels on shares)",
+        "the evaluator's shares of these counts are no longer than a joint count, and it counts an "
+        "asker's evaluations by itself, on disk, and refuses more than twice as many as are agreed",
+        named_tests(
+            "scores_read_in_an_evaluation",
+            "test_of_rows_that_an_asker_weighs_no_more_than_a_joint_count_has_is_read",
+            "test_in_whole_words_more_rows_would_be_read",
+            "test_a_coordinator_that_evaluates_on_and_on_is_stopped_by_the_evaluator",
+        )
+        + named_tests(
+            "opened_sums",
+            "test_how_many_evaluations_a_helper_worked_on_outlives_its_process",
+            folder="node",
+        ),
+        "of an evaluation at 32 thresholds with 4,096 labels for each of three peers, 64 counts of "
+        "14 bits: they tell the two as much as some 900 labels, twice at the most",
+    ),
+    Deviation(
+        COORDINATOR,
         "pools with a peer, and lets it ask for labels beyond its budget",
         "whoever holds a share of the model counts the rows of every query by itself, on disk "
         "before anything of an answer leaves, whatever number the coordinator gives the query, and "

@@ -42,6 +42,9 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             folder="transport",
         )
         + named_tests(
+            "power_cuts", "test_other_bytes_are_refused_after_a_power_cut", folder="transport"
+        )
+        + named_tests(
             "copies",
             "test_what_hides_documents_is_drawn_for_them_alone",
             "test_light_studies_whose_disks_come_back_or_run_twice",

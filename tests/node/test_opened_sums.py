@@ -112,6 +112,22 @@ def test_how_many_rows_a_helper_worked_on_outlives_its_process(tmp_path: Path) -
         assert OpenedSumsBook.read(journal).labels.rows == {run: 32}
 
 
+def test_how_many_evaluations_a_helper_worked_on_outlives_its_process(tmp_path: Path) -> None:
+    run, path = ("north", 1, 7), tmp_path / "journal.db"
+    with Journal(path, key=KEY) as journal:
+        sums = OpenedSumsBook.read(journal)
+
+        def helping(entropy: Entropy) -> Party[None]:
+            yield from receive("coordinator", Noise)
+            sums.labels.add_evaluation(run, evaluations=1, coordinator="coordinator")
+            yield Send("coordinator", Noise(entropy.read(8)))
+
+        sitting = SeatSession("alice", b"query", ("coordinator",), Plain(), sums=sums)
+        ask(DurableSeat.begin(journal, sitting, helping))
+    with Journal(path, key=KEY) as journal:
+        assert OpenedSumsBook.read(journal).labels.evaluations == {run}
+
+
 def test_an_older_attempt_opens_nothing_that_a_later_one_opened(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.db", key=KEY) as journal:
         seat_of(journal, a_round("table"), FOUR)

@@ -7,10 +7,10 @@ a sum. So it is with the rows of every query that it helped with.
 
 from sottovoce.protocols.blind_sum import OpenedSum, RoundBook
 from sottovoce.storage.journal import Journal
-from sottovoce.study.queries.label_count import HelpedRows
+from sottovoce.study.queries.label_count import HelpedRows, HelpedRun
 from sottovoce.wire import Codec, Value
 
-_NOTE, _LABELS = "sums/opened", "labels/helped"
+_NOTE, _LABELS, _EVALUATIONS = "sums/opened", "labels/helped", "labels/evaluated"
 
 
 class SumRecord(Value, frozen=True):
@@ -48,12 +48,13 @@ class OpenedSumsBook:
     """The opened sums of one seat and its count of labels, shared by all its programs."""
 
     def __init__(
-        self, records: SumRecords | None = None, helped: HelpedQueries | None = None
+        self,
+        records: SumRecords | None = None,
+        helped: HelpedQueries | None = None,
+        evaluated: HelpedQueries | None = None,
     ) -> None:
-        known, queries = records or SumRecords(), (helped or HelpedQueries()).queries
-        self.labels = HelpedRows(
-            {(query.asker, query.attempt, query.run): query.rows for query in queries}
-        )
+        known = records or SumRecords()
+        self.labels = HelpedRows(_runs(helped), set(_runs(evaluated)))
         self.book = RoundBook.written(
             {
                 (record.study, record.name): OpenedSum(record.attempt, record.peers, record.series)
@@ -64,14 +65,15 @@ class OpenedSumsBook:
     @classmethod
     def read(cls, journal: Journal) -> "OpenedSumsBook":
         """Read the opened sums from a seat's journal."""
-        sums, queries = journal.note(_NOTE), journal.note(_LABELS)
-        return cls(
-            None if sums is None else Codec().decode(sums, SumRecords),
-            None if queries is None else Codec().decode(queries, HelpedQueries),
+        sums = journal.note(_NOTE)
+        helped, evaluated = (
+            None if note is None else Codec().decode(note, HelpedQueries)
+            for note in map(journal.note, (_LABELS, _EVALUATIONS))
         )
+        return cls(None if sums is None else Codec().decode(sums, SumRecords), helped, evaluated)
 
     def __len__(self) -> int:
-        return len(self.book.spent) + len(self.labels.rows)
+        return len(self.book.spent) + len(self.labels.rows) + len(self.labels.evaluations)
 
     def notes(self) -> dict[str, bytes]:
         """As the journal keeps it."""
@@ -79,8 +81,18 @@ class OpenedSumsBook:
             SumRecord(study, name, record.series, record.attempt, record.peers)
             for (study, name), record in self.book.spent.items()
         )
-        helped = (QueryRows(*run, rows) for run, rows in self.labels.rows.items())
+        rows = self.labels.rows
+        helped, evaluated = (
+            HelpedQueries(tuple(QueryRows(*run, rows.get(run, 0)) for run in runs))
+            for runs in (rows, sorted(self.labels.evaluations))
+        )
         return {
             _NOTE: Codec().encode(SumRecords(tuple(records))),
-            _LABELS: Codec().encode(HelpedQueries(tuple(helped))),
+            _LABELS: Codec().encode(helped),
+            _EVALUATIONS: Codec().encode(evaluated),
         }
+
+
+def _runs(helped: HelpedQueries | None) -> dict[HelpedRun, int]:
+    queries = () if helped is None else helped.queries
+    return {(query.asker, query.attempt, query.run): query.rows for query in queries}

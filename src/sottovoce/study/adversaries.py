@@ -311,7 +311,7 @@ POOLS: tuple[PoolingParties, ...] = (
         "`shares` with labels on shares",
         "any two of coordinator, evaluator and dealer, once there is a model",
         "the weights, and the rows of every query; an asker and any one of them no more than the "
-        "asker's labels",
+        "asker's labels, and with the coordinator in an evaluation the ROC's counts of its rows",
         applies=_asks_shares,
     ),
     PoolingParties(

@@ -53,14 +53,16 @@ class PartyContext:
         """The same party, whose entropy depends on what it will hide from here on."""
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
 
-    def count_labels(self, asker: str, *, rows: int) -> None:
-        """Count a query that this party helps with, or refuse it: it is too many."""
-        self.labels.add(
-            (asker, self.attempt.number, self.entropy.bits(RUN_BITS)),
-            rows,
-            budget=self.study.plan.budget,
-            coordinator=self.study.roster.coordinator,
-        )
+    def count_labels(self, asker: str, *, rows: int, evaluation: bool = False) -> None:
+        """Count a query that this party helps with, or refuse it: it is too many.
+
+        An `evaluation` is one whose rows are compared with the thresholds of a ROC.
+        """
+        run = (asker, self.attempt.number, self.entropy.bits(RUN_BITS))
+        plan, coordinator = self.study.plan, self.study.roster.coordinator
+        if evaluation:
+            self.labels.add_evaluation(run, evaluations=plan.evaluations, coordinator=coordinator)
+        self.labels.add(run, rows, budget=plan.budget, coordinator=coordinator)
 
     def having(self, shown: bytes) -> "PartyContext":
         """The same party after it was shown that for which this digest stands."""

@@ -25,6 +25,7 @@ class HelpedRows:
     """The rows of every query that one helper worked on; whoever runs it writes them down."""
 
     rows: dict[HelpedRun, int] = field(default_factory=dict, repr=False)
+    evaluations: set[HelpedRun] = field(default_factory=set, repr=False)
 
     def add(self, run: HelpedRun, rows: int, *, budget: int, coordinator: str) -> None:
         """Count a run before it works; a run that continues after a crash counts once."""
@@ -40,3 +41,15 @@ class HelpedRows:
                 party=coordinator,
             )
         self.rows[run] = rows
+
+    def add_evaluation(self, run: HelpedRun, *, evaluations: int, coordinator: str) -> None:
+        """Count a run whose rows are compared with many thresholds: each tells more than labels."""
+        before = sum(other[0] == run[0] for other in self.evaluations - {run})
+        most = TIMES_THE_BUDGET * evaluations
+        if before >= most:
+            raise ViolationError(
+                f"query of {run[0]}: expected at most {most} evaluations, twice the budget, "
+                f"found {before + 1}: the coordinator let it ask for more",
+                party=coordinator,
+            )
+        self.evaluations.add(run)

@@ -132,17 +132,17 @@ class AskerInput:
     groups: Words | None = field(default=None, repr=False)
 
 
-# At the asker.
-
-
 def spread_counts(party: PartyContext, scores: ScorePlan, shared: Words) -> Words:
-    """The asker's share of counts for their sum over peers, no longer than a joint count is.
+    """A share of counts for their sum over peers, no longer than a joint count is.
 
     In longer words a coordinator that weighs rows would read many of them at once.
     """
     study = party.study
     ring = counting_ring(study.plan, scores.ring, peers=len(study.roster.peers))
     return ring.spread(ring.reduce(shared), party.entropy)
+
+
+# At the asker.
 
 
 def ask_shared(
@@ -248,7 +248,9 @@ def share_scores_for(
 ) -> Party[None]:
     """At the evaluator, once it knows which query."""
     held = _asked_for(party, models, request)
-    party.count_labels(request.asker, rows=request.documents)
+    party.count_labels(
+        request.asker, rows=request.documents, evaluation=request.dealt and request.thresholds > 0
+    )
     if request.dealt:
         yield from _help_dealt(party, held, request)
         return
@@ -320,7 +322,9 @@ def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> 
         groups = held.scores.ring.reduce(added[1])
         counted = yield from tally(holder, _tally_plan(held.scores, request), values, groups)
         if not holder.first:
-            spread = held.scores.ring.spread(counted, party.entropy)
+            # No longer than a joint count: the marks of an asker that pools with the coordinator
+            # may be any numbers, and long words would hold a comparison of many rows each.
+            spread = spread_counts(party, held.scores, counted)
             yield Send(asker, CountShare(wire.Words.of(spread)))
     shares = arranged(held.scores, held.scores.ring.reduce(scored.scores - added[0]))
     yield from tell_verdict(holder, held.scores.verdict(request.documents), shares, to=asker)
