@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sottovoce.storage.journal import Journal
-from sottovoce.transport import Mailbox
-from sottovoce.transport.mailbox import PART
+from sottovoce.transport.limits import PART
+from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.mailbox_database import Connection, Durable, SqliteDatabase
 from sottovoce.transport.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
