@@ -1,6 +1,5 @@
 """Fair timing on a noisy machine: rivals take turns, CPU time counts, medians are compared."""
 
-import os
 import resource
 import sys
 import time
@@ -14,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 def cpu_seconds() -> float:
     """CPU time of this process and of the children that it has waited for."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def one_thread() -> AbstractContextManager[object]:

@@ -14,7 +14,7 @@ import sottovoce
 from sottovoce.node.invitations import Invitation
 
 HEAVY = {"aiohttp", "asyncio", "gmpy2", "numpy", "rich", "scipy", "sklearn", "joblib", "pandas"}
-LAZY = ("cli", "ledger", "paillier", "rados", "study", "transport", "wire")
+LAZY = ("cli", "ledger", "paillier", "rados", "study", "wire")
 SAY = """
 import json, os, sys
 from sottovoce.cli import program, screen

@@ -179,7 +179,7 @@ def test_every_message_stands_on_the_card_and_so_does_what_pooling_gives() -> No
     assert set(outcome.traffic.kinds) <= {line.name for line in card.lines}
     page = card.markdown()
     assert "64 rados" in page
-    assert "with other cloud, which builds for bob, could read that peer's documents" in page
+    assert "with other cloud, which builds for bob, could read that peer's rows" in page
     assert "Intermediaries" not in StudyCard(fitted(helped=False).study_.study).markdown()
 
 

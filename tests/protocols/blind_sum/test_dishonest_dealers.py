@@ -205,5 +205,5 @@ def test_a_key_used_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(OwnKeys, "draw", staticmethod(same))
     plan = plan_for()
-    with pytest.raises(ViolationError, match="every peer and use needs its own"):
+    with pytest.raises(ViolationError, match="every peer and every use needs its own"):
         run(plan, small(plan), entropy=SeededEntropy())
