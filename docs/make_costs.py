@@ -12,7 +12,7 @@ from benchmarks.arithmetic import learner_costs
 from benchmarks.arithmetic.learner_costs import LearnerCost
 from benchmarks.studies.arrangements import ASKED, USUAL_ROWS
 from sottovoce.numbers.fixed import Scale
-from sottovoce.paillier.uniform_powers import FACTORS, SPARE_BITS
+from sottovoce.paillier.uniform_powers import FACTORS, SPARE_FACTORS
 from sottovoce.paper.central.printed_terms import PrintedTerms
 from sottovoce.paper.central.terms import CentralTerms, Precision, RoundedTotals
 from sottovoce.paper.rado_solver import SolverPlan
@@ -35,7 +35,7 @@ with what counting arithmetic and the wire count in real runs.
 The evaluator re-randomises every ciphertext that it asks with, and the key holder decrypts it;
 the key holder encrypts every ciphertext of its answer. What goes to the key holder is
 re-randomised by a uniform N-th power, which nothing that the key's maker chose limits. The first
-{FACTORS + SPARE_BITS} of a training are r^N of a uniform r, with an exponent as long as N;
+{FACTORS + SPARE_FACTORS} of a training are r^N of a uniform r, with an exponent as long as N;
 the others are products of random powers of these, within 2^−65 of uniform and much less work
 (`src/sottovoce/paillier/uniform_powers.py` says why). The key's own base has a table of short
 powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 49 ms, a product 6.6

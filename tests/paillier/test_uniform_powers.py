@@ -4,6 +4,7 @@ from collections import Counter
 from math import log2, prod
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
@@ -23,20 +24,34 @@ def exponents_meet(order: int, bits: int) -> float:
     return (rest * (every + 1) ** 2 + (order - rest) * every**2) / 4**bits
 
 
+def mean_weight(order: int, bits: int) -> float:
+    """How much a character of this order weighs on average, of one power with such exponents.
+
+    Its values on a uniform power are the roots of unity of this order, each as often.
+    """
+    roots = np.exp(2j * np.pi * np.outer(np.arange(order), np.arange(order)) / order)
+    every, rest = divmod(1 << bits, order)
+    draws = np.where(np.arange(order) < rest, every + 1, every) / 2**bits
+    return float(np.abs(roots @ draws).mean())
+
+
 @pytest.mark.parametrize("bits", [*STRENGTHS, *TOY_BITS])
 def test_products_are_within_two_to_the_minus_65_of_uniform(bits: int) -> None:
     powers = UniformPowers(SimpleNamespace(bits=bits))
     b, k, few = powers.exponent_bits, powers.count, min(1 << powers.exponent_bits, 4096)
+    assert mean_weight(2, b) == pytest.approx(1 / 2)
+    # Orders 2 and 3 as they are, all others by their squares.
+    lowest = sum(2 ** (FACTORS * log2(o) + k * log2(mean_weight(o, b))) for o in (2, 3))
     small = sum(
         2 ** (FACTORS * log2(order) + k * log2(exponents_meet(order, b)))
-        for order in range(2, few + 1)
+        for order in range(4, few + 1)
     )
     # Two exponents meet modulo o ≤ 2^b with probability at most 1.25/o.
     assert all(exponents_meet(order, b) <= 1.25 / order for order in range(2, few + 1))
     larger = 2 ** (k * log2(1.25) - (k - FACTORS - 1) * log2(few))
     assert b * k >= bits + 130
-    # Half of the root of the sum over all characters but the trivial one.
-    assert (small + larger + 2.0 ** (bits - b * k)) ** 0.5 / 2 < 2.0**-65
+    # Half of what all characters but the trivial one add.
+    assert (lowest + (small + larger + 2.0 ** (bits - b * k)) ** 0.5) / 2 < 2.0**-65
 
 
 def test_the_first_are_direct_and_the_others_products_of_them() -> None:

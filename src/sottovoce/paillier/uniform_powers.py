@@ -1,16 +1,21 @@
 """Uniform N-th powers for what goes to a key holder: first r^N, then products of those.
 
 An r^N takes an exponent as long as N. After the first k of these, g_1 … g_k, a randomiser is
-∏ g_i^(x_i) with exponents of some twenty bits each, drawn anew every time: an eighth of the work.
+∏ g_i^(x_i) with exponents of some thirty bits each, drawn anew every time: an eighth of the work.
 
 Why that is as good as r^N, whoever made N. The N-th powers are an abelian group G of fewer than N
-elements. For uniform g_i the function x ↦ ∏ g_i^(x_i) is a hash: over two draws x and x', a
-character of order o is trivial on all g_i^(x_i − x'_i) with probability about o^−k or, for o
-beyond the exponents' range, 2^−bk. N is square-free with at most w = 14 prime factors (proof.py),
-so G has at most o^w characters of order o. With k = w + 130 those of order 2
-count most, 2^w · 2^−k = 2^−130, and with b·k ≥ |N| + 130 all others add less. So (leftover hash
-lemma) the product is within 2^−65 of uniform even for somebody who knows all g_i: they may leave
-as randomisers themselves, and m products are together within m · 2^−65 of m uniform powers.
+elements. Subtract the uniform distribution from that of ∏ g_i^(x_i), and take what is left apart by
+the characters of G: a character weighs ∏ φ(g_i) there, where φ(g) is its mean over the powers g^x
+of one draw. Over uniform g_i these are independent. A character of order o has a φ(g_i) whose
+square is on average the chance that two exponents meet modulo o: about 1/o or, for o beyond the
+exponents' range, 2^−b; at order 2 it is 1 for half of all g and else 0. N is square-free with at
+most w = 14 prime factors (proof.py), so G has at most o^w characters of order o.
+
+Of orders 2 and 3 the weights are added up as they are: 2^w · 2^−k counts most. Of all others their
+squares are, and then the root is taken (leftover hash lemma): 4^w · 4^−k counts most, and with
+b·k ≥ |N| + 130 the many of large order add less. Either way k = w + 66 makes the distance smaller
+than 2^−65, even for somebody who knows all g_i: they may leave as randomisers themselves, and m
+products are together within m · 2^−65 of m uniform powers. A test adds the bounds up.
 """
 
 from math import ceil
@@ -22,6 +27,8 @@ from sottovoce.numbers.modular import Arithmetic, FixedBases, Modulus, Residue
 
 FACTORS = 14
 """N has no more prime factors: the proof that comes with a key shows it."""
+SPARE_FACTORS = 66
+"""So many more powers than factors: each halves what orders 2 and 3 tell."""
 SPARE_BITS = 130
 """Twice the bits within which a product is uniform."""
 
@@ -55,7 +62,7 @@ class UniformPowers:
     def __init__(self, key: Powered) -> None:
         """Begin without any."""
         self.key = key
-        self.count = FACTORS + SPARE_BITS
+        self.count = FACTORS + SPARE_FACTORS
         self.exponent_bits = ceil((key.bits + SPARE_BITS) / self.count)
         self._direct: list[Residue] = []
         self._products: FixedBases | None = None
