@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ from sottovoce.entropy import Expansion
 from sottovoce.paillier import SecretKey, decrypt
 from sottovoce.protocols.shares import signs, verdict
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.adversaries import POOLS
+from sottovoce.study.card.card import StudyCard
 from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.lookup import own_words
 
 FEATURES = 24
+ROOT = Path(__file__).parents[2]
+WHO = "the dealer of a query and whoever asks"
 
 
 class Kept:
@@ -94,11 +97,27 @@ def test_one_word_texts_give_them_the_exact_weights(
     solution = np.linalg.lstsq(rows[:, seen].astype(float), scores.astype(float), rcond=None)[0]
     assert np.abs(solution - weights[seen]).max() <= 4
     assert np.abs(weights[seen]).max() > 10**6
+    check_it_is_said(
+        said_of_the_two(StudyCard(case.study).markdown(), r"(?m)^- If they pool, (.*)")
+    )
 
 
-def test_the_pages_say_so() -> None:
-    (pool,) = [pool for pool in POOLS if pool.who == "the dealer of a query and whoever asks"]
-    assert "the exact weights" in pool.gets
+def said_of_the_two(page: str, pools: str) -> str:
+    """What a page says that the dealer of a query and its asker get together."""
+    (said,) = [line for line in re.findall(pools, page) if line.startswith(WHO)]
+    return str(said.removeprefix(WHO))
+
+
+def check_it_is_said(said: str) -> None:
+    """The two got the weights above, so a page that speaks of scores alone would be false."""
+    assert "the exact weights" in said
+    assert "rows of one feature each" in said
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/adversaries.md"])
+def test_the_pages_say_so(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    check_it_is_said(said_of_the_two(text, r"(?m)^\| `paillier`[^|]* \| (.*)"))
 
 
 def test_the_shipped_example_makes_no_peer_dealer_or_evaluator() -> None:
