@@ -191,3 +191,13 @@ def test_an_evaluation_of_many_classes_fits_in_eighty_columns(count: int) -> Non
     # A name may go over two lines of its cell; no word of it is broken, and no two look alike.
     words = set(text.split())
     assert {"disease", "organ", "number", *map(str, range(count))} <= words
+
+
+def test_a_class_of_which_no_point_may_be_shown_has_no_area() -> None:
+    """Of a ROC without a point the area would be .5 whatever the model does."""
+    evaluation = Evaluation.of(Labels(("ham", "spam")), np.diag([96, 4]), ("a", "b", "c"), fewest=3)
+    evaluation = replace(evaluation, roc={"spam": Roc((), (0.0, 1.0), (0.0, 1.0))})
+    file = io.StringIO()
+    show_evaluation("all sites", evaluation, Console(file=file, width=80))
+    assert "–" in file.getvalue()
+    assert "0.500" not in file.getvalue()

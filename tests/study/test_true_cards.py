@@ -122,3 +122,49 @@ def test_what_a_lent_machine_learns_stands_on_both_pages(name: str, learns: str)
     page, details = StudyCard(study).markdown().split("## Who takes part")
     assert "how much they vary (one rounded number)" in " ".join(page.split())
     assert "the upper end of their spectrum (rounded up), and " + learns in details
+
+
+def everybodys_pages(name: str) -> dict[str, str]:
+    """The first page of each organisation, in one line."""
+    study = read_toy(BY_NAME[name].text).rehearsed()
+    return {
+        organisation: " ".join(StudyCard(study, organisation=organisation).first_page().split())
+        for organisation in {participant.organisation for participant in study.roster.participants}
+    }
+
+
+def test_where_feature_lists_are_shown_to_the_coordinator_every_first_page_says_so() -> None:
+    pages = everybodys_pages("feature-lists")
+    for page in pages.values():
+        assert "The coordinator learns which of the columns each peer's rows have." in page
+    sent = re.search(r"- To Institute, about .*?: (.*?)\. ", pages["Northfield Hospital"])
+    assert sent is not None
+    assert "which of the columns your rows have" in sent[1]
+    assert "which of the columns" not in everybodys_pages("ring")["Northfield Hospital"]
+
+
+def test_two_peers_are_promised_no_joint_evaluation_and_told_what_subtracting_gives() -> None:
+    study = read_toy(BY_NAME["two-peers"].text).rehearsed()
+    assert study.plan.evaluations > 0
+    card = " ".join(StudyCard(study).markdown().split())
+    assert "Of two peers each has the other's by subtracting its own." in card
+    assert "may be opened once" not in card
+    assert "No evaluation over all sites, which takes 3 peers or more" in card
+    assert "joint table of an evaluation" not in card
+    assert "`joint-confusion`" not in card
+
+
+def test_neighbours_in_rings_are_said_to_need_the_key_alone() -> None:
+    card = " ".join(StudyCard(read_toy(BY_NAME["ring"].text).rehearsed()).markdown().split())
+    assert "with the coordinator, who has the key, they could" in card
+
+
+@pytest.mark.parametrize("name", ["intermediary", "two-peers", "ring", "feature-lists"])
+def test_where_nobody_is_dealer_the_evaluator_is_named_as_the_one_that_deals(name: str) -> None:
+    card = StudyCard(read_toy(BY_NAME[name].text).rehearsed()).markdown()
+    assert "- Nobody is dealer of this study: the evaluator is the dealer of every query" in card
+
+
+def test_that_any_peer_could_tell_the_coordinator_words_is_on_the_first_page() -> None:
+    page = " ".join(card(dictionary="joint").split("## Who takes part")[0].split())
+    assert "A peer can test whether a word was chosen, and could tell it." in page

@@ -30,7 +30,7 @@ def show_evaluation(title: str, evaluation: "Evaluation", console: "Console") ->
     numbers = [Column(title, justify="right") for title in titles]
     table = Table("label", *numbers, *predicted)
     for row, name in enumerate(names):
-        area = [f"{evaluation.roc[name].auc:.3f}" if name in evaluation.roc else ""]
+        area = [_area(evaluation, name)]
         cells = _cells(evaluation, row) if exclusive else []
         table.add_row(name, f"{evaluation.f1[name]:.2f}", *area[: len(titles) - 1], *cells)
     console.print(table)
@@ -60,6 +60,14 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
         shown = ("–" if value is None or not figures.rows else f"{value:.2f}" for value in cells)
         table.add_row(figures.name, f"{figures.rows:,}", *shown, most_often)
     console.print(table)
+
+
+def _area(evaluation: "Evaluation", name: str) -> str:
+    """The area under a class's ROC: a dash where too few documents let no point be shown."""
+    if name not in evaluation.roc:
+        return ""
+    area = evaluation.roc[name].auc
+    return "–" if area is None else f"{area:.3f}"
 
 
 def _cells(evaluation: "Evaluation", row: int) -> list[str]:

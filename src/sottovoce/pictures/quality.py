@@ -43,8 +43,8 @@ class Curve(Protocol):
         """From 0 to 1."""
 
     @property
-    def auc(self) -> float:
-        """The area below."""
+    def auc(self) -> float | None:
+        """The area below, where points may be shown."""
 
 
 class EvaluationLike(Protocol):
@@ -203,7 +203,7 @@ def roc_html(evaluation: EvaluationLike, title: str) -> Html:
     curves = {
         name: (curve.false_positive_rate, curve.true_positive_rate, curve.auc)
         for name, curve in evaluation.roc.items()
-        if len(curve.true_positive_rate) > 2
+        if curve.auc is not None
     }
     hidden = [name for name in evaluation.roc if name not in curves]
     said = f"No point may be shown of {', '.join(hidden)}: too few documents." if hidden else ""

@@ -87,7 +87,7 @@ def _is_asked(study: Study) -> bool:
 
 
 def _is_evaluated(study: Study) -> bool:
-    return study.plan.evaluations > 0
+    return study.is_evaluated
 
 
 def _has_waves(study: Study) -> bool:

@@ -15,7 +15,7 @@ from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.arrangement import Arrangement, Weights
 from sottovoce.study.choices import Addition, DictionaryKind, Engine, LabelsOn, Verdict
-from sottovoce.study.plan import StudyPlan
+from sottovoce.study.plan import FEWEST_PEERS, StudyPlan
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Role, Roster, answerer_of
 from sottovoce.wire import Codec, Value
@@ -212,6 +212,11 @@ class Study:
         """Whether labels in engine quorum are found with a dealer among the members."""
         sealed = self.plan.release.opens is Opens.LABELS
         return self.engine is Engine.QUORUM and sealed and self.plan.verdict is Verdict.FSS
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether totals over all sites may be opened: of two, each could subtract its own."""
+        return self.plan.evaluations > 0 and len(self.roster.peers) >= FEWEST_PEERS
 
     @property
     def quorum_distance(self) -> float:

@@ -129,7 +129,8 @@ def _addition(study: Study) -> Iterator[str]:
             "- Ciphertexts are added up around two rings of peers (`addition=ring`): who leaves "
             "once contributions have begun ends the study, and so do fewer than "
             f"{FEWEST_IN_RINGS} peers. All neighbours that a peer has on both rings together "
-            "could learn its encrypted part, which none of them can decrypt."
+            "could learn its encrypted part, which none of them can decrypt; with the coordinator, "
+            "who has the key, they could."
         )
 
 
@@ -164,6 +165,12 @@ def _evaluation(study: Study) -> Iterator[str]:
     plan = study.plan
     if not plan.evaluations:
         yield "- No evaluation over all sites; each may measure the model on its own documents."
+        return
+    if not study.is_evaluated:
+        yield (
+            f"- No evaluation over all sites, which takes {FEWEST_PEERS} peers or more; each may "
+            "measure the model on its own documents."
+        )
         return
     yield (
         f"- Evaluation: {plan.evaluations} time(s), opened over at least {FEWEST_EVALUATED} "

@@ -22,6 +22,7 @@ COLUMNS = "read sums of each peer's columns over groups of its rows, and say who
 # What is said of text, and of a table in its place.
 _ROWS = (
     ("how words stand together in them", "how columns go together in them"),
+    ("which of the chosen words", "which of the columns"),
     ("how often words occur (rounded)", "the mean of each column (rounded)"),
     ("how often chosen words occur, rounded", "the mean of each column, rounded"),
     ("your documents as encrypted numbers, one row a document", "your rows as encrypted numbers"),

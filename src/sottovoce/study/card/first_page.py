@@ -18,6 +18,7 @@ from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.release import Opens
 from sottovoce.study.roster import Participant, Role, Roster
 from sottovoce.study.stages.centring import is_corrected
+from sottovoce.study.stages.listing import is_listed
 from sottovoce.study.study import Study
 from sottovoce.wire.printable import markdown
 
@@ -180,10 +181,13 @@ def _learned(study: Study, organisation: str | None) -> Iterator[str]:
     if plan.dictionary is DictionaryKind.JOINT:
         said += (
             f" Of each word that {plan.min_documents} or more of a peer's documents have, the "
-            "coordinator also learns in how many it stands, not which it is (it may guess). A "
-            "peer can test "
-            "whether a word was chosen."
+            "coordinator also learns in how many it stands, not which it is (it may guess). A peer "
+            "can test whether a word was chosen, and could tell it."
         )
+    if len(study.roster.peers) == FEWEST_PEERS - 1:
+        said += " Of two peers each has the other's by subtracting its own."
+    if is_listed(study):
+        said += " The coordinator learns which of the chosen words each peer's documents have."
     if plan.descends:
         said += " Whoever computes also learns, before each step, whether numbers stay in range."
     yield from _titled("What others learn", f"{worded(study, said)}{_later(study, organisation)}")
@@ -240,7 +244,7 @@ def _opened(study: Study) -> Iterator[str]:
         yield ""
         return
     said = plan.release.first_page.format(budget=f"{plan.budget:,}")
-    if plan.evaluations:
+    if study.is_evaluated:
         times = "once" if plan.evaluations == 1 else f"{plan.evaluations} times"
         said += (
             f" How good the model is may be opened {times}, as sums over at least "

@@ -30,6 +30,11 @@ def verdict_lines(study: Study) -> Iterator[str]:
             "asker and coordinator compare by themselves."
         )
         return
+    if study.roster.dealer is None:
+        yield (
+            "- Nobody is dealer of this study: the evaluator is the dealer of every query, so it "
+            "must pool with no asker either."
+        )
     if plan.verdict is Verdict.FSS:
         yield (
             f"- Labels are found with a dealer (`{Verdict.FSS}`) and in no other way: where it "

@@ -152,7 +152,7 @@ def _stages(study: Study) -> Iterator[Stage]:
     if len(study.plan.alphas) > 1:
         yield "choice of the penalty", (penalty_choice, messages)
     yield from _asked(study)
-    if study.plan.evaluations:
+    if study.is_evaluated:
         yield "evaluation", (evaluation,)
         if study.members_count:
             yield "evaluation", (quorum_roc, quorum_tally, bit_check)
@@ -239,7 +239,7 @@ def _asked(study: Study) -> Iterator[Stage]:
 
 def _counts_dealt(study: Study) -> bool:
     """Whether an evaluation counts scores above thresholds with a dealer."""
-    counted = study.plan.counts_sealed and study.plan.evaluations > 0
+    counted = study.plan.counts_sealed and study.is_evaluated
     return counted and Verdict.FSS in _verdicts(study)
 
 
@@ -281,7 +281,7 @@ def _adds_around_rings(study: Study) -> bool:
 
 
 def _checks_bits(study: Study) -> bool:
-    return study.plan.release.opens is not Opens.SCORES or study.plan.evaluations > 0
+    return study.plan.release.opens is not Opens.SCORES or study.is_evaluated
 
 
 def _checks_moments(study: Study) -> bool:
@@ -303,7 +303,7 @@ def _tournament(study: Study) -> bool:
     if study.plan.release.opens is not Opens.LABELS:
         return False
     several = study.plan.labels.exclusive and study.plan.labels.width > 2
-    searched = study.plan.evaluations > 0 and bool(study.plan.thresholds)
+    searched = study.is_evaluated and bool(study.plan.thresholds)
     return searched or (several and not study.fast_labels)
 
 

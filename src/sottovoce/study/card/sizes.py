@@ -25,6 +25,7 @@ from sottovoce.study.stages.encrypted.descent_numbers import DescentNumbers
 from sottovoce.study.stages.encrypted.encrypted_numbers import LearnerNumbers, numbers_of
 from sottovoce.study.stages.encrypted.uploads import SealedRows
 from sottovoce.study.stages.kept_buckets import BucketFilter, CountSeed
+from sottovoce.study.stages.listing import FeatureList, is_listed
 from sottovoce.study.stages.preparation import (
     DictionaryKeyBox,
     Prepared,
@@ -50,6 +51,7 @@ SUMS = "how words stand together in them (sums over all)"
 RADOS = "sums of random halves of them"
 SPREAD = "how much they vary (one rounded number)"
 PARTS = "your part of the sums over all sites"
+LISTED = "which of the chosen words your documents have"
 MEAN = "how often words occur (rounded)"
 DRAWN = "numbers that look random"
 ROWS = "your documents as encrypted numbers, one row a document"
@@ -189,6 +191,10 @@ def _contributions(study: Study) -> Iterator[Size]:
     classes = study.plan.labels.width
     if study.plan.arrangement.by_features:
         yield from _counts(stage, study)
+    if is_listed(study):
+        listed = _plain(FeatureList(wire.Words((width,), bytes(8 * width))))
+        kind = kebab(FeatureList.__name__)
+        yield Size(stage, kind, "coordinator", 1, listed, exact=False, holds=LISTED)
     yield from _masking(stage, study)
     if study.engine is Engine.SHARES:
         if is_corrected(study.plan):

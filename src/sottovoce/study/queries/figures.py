@@ -171,7 +171,7 @@ class Evaluation:
 
     def plot_roc(self) -> Shown:
         """The ROC curves that may be shown, as a picture for a notebook."""
-        areas = (f"{name}: AUC {curve.auc:.3f}" for name, curve in self.roc.items())
+        areas = (f"{name}: {_area(curve)}" for name, curve in self.roc.items())
         return Shown(roc_html(self, "ROC"), "\n".join(areas) or "no ROC may be shown")
 
     def plot_reliability(self) -> Shown:
@@ -253,3 +253,7 @@ def own_view(plan: StudyPlan, tested: Tested, peer: str) -> Evaluation:
         return whole
     above = from_ring(tested.counted)
     return whole.with_roc(plan.thresholds, above, whole.points(above))
+
+
+def _area(curve: Roc) -> str:
+    return "no point may be shown" if curve.auc is None else f"AUC {curve.auc:.3f}"

@@ -68,8 +68,10 @@ class Roc:
         return cls(tuple(thresholds[place] for place in kept), tuple(rates[0]), tuple(rates[1]))
 
     @property
-    def auc(self) -> float:
-        """The area under straight lines between the points."""
+    def auc(self) -> float | None:
+        """The area under straight lines between the points; None where none may be shown."""
+        if not self.thresholds:
+            return None
         return float(np.trapezoid(self.true_positive_rate, self.false_positive_rate))
 
     def youden(self) -> float:
