@@ -1,11 +1,10 @@
 """Decides at the coordinator of a training: who takes part, which stage begins, when to stop.
 
-    enrolment ──▶ agreement ──▶ dictionary ──▶ training ──▶ finished ──▶ closed
-                   ▲      │      ▲      │      ▲      │
-                   └──────┘      └──────┘      └──────┘        any of them ──▶ stopped
-                   again, without seats that left
+    enrolment ──▶ agreement ──▶ dictionary ──▶ contributions ──▶ training ──▶ finished ──▶ closed
 
-`training_attempts` decides about each attempt.
+A stage (agreement to training) may begin again without seats that left. Only engine quorum has a
+stage of contributions. Every phase before `finished` can lead to `stopped`. `training_attempts`
+decides about each attempt.
 """
 
 from itertools import pairwise

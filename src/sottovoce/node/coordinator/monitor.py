@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from sottovoce import __version__
+from sottovoce.course import training_coordinator
 from sottovoce.errors import InputError
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Event, Listening
@@ -34,7 +35,6 @@ LEAST_FREE = 2**26
 PUSH_SECONDS = 30.0
 _PUSH_TIMEOUT = 10
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-_PHASES = ("enrolment", "agreement", "dictionary", "training", "finished", "stopped", "closed")
 
 _log = logging.getLogger("sottovoce.coordinator")
 
@@ -163,8 +163,8 @@ class Monitor:
 
     def phases(self) -> dict[str, int]:
         """The number of studies in each phase."""
-        by_phase = Counter(str(study.phase) for study in studies(self._place))
-        return {phase: by_phase[phase] for phase in (*_PHASES, *(by_phase.keys() - set(_PHASES)))}
+        by_phase = Counter(study.phase for study in studies(self._place))
+        return {str(phase): by_phase[phase] for phase in training_coordinator.TABLE}
 
     @property
     def free(self) -> int:
