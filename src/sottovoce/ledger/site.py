@@ -45,7 +45,7 @@ class SiteLedger:
         self.has_left = False
         """Whether a line says that this seat withdrew: nothing follows but its last word."""
         self._end = LedgerEnd.none(identity.name, identity.public)
-        self._size = 0
+        self._size = self._head_size = 0
         with ExitStack() as undo:
             self._file = self._opened(path, undo)
             self._head = self._opened(head_path(path), undo)
@@ -195,7 +195,10 @@ class SiteLedger:
         """After the line, and without waiting: a head that lags behind is no harm."""
         data = self.head().encoded()
         os.pwrite(self._head, data, 0)
-        os.ftruncate(self._head, len(data))
+        if len(data) != self._head_size:
+            # Lines only become more: the first head of a process may follow a longer one.
+            os.ftruncate(self._head, len(data))
+            self._head_size = len(data)
 
     def _unusable(self, error: OSError) -> LedgerError:
         reason = (error.strerror or type(error).__name__).lower()

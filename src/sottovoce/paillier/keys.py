@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import ClassVar, NoReturn, Self
 
@@ -18,6 +18,12 @@ IDENTITY_BYTES = 32
 
 # The product of the odd primes below 200: a modulus that shares a factor with it is no key.
 _SMALL_FACTORS = prod(n for n in range(3, 200) if all(n % k for k in range(2, n)))
+
+
+@lru_cache(maxsize=16)
+def _is_prime(arithmetic: Arithmetic, modulus: int) -> bool:
+    """Whether a modulus is a prime: asked once, because a process reads its study's key often."""
+    return arithmetic.is_prime(modulus)
 
 
 class NeverPickled:
@@ -60,7 +66,7 @@ class PublicKey(NeverPickled):
         gcd = self.arithmetic.gcd
         if self.modulus % 2 == 0 or gcd(self.modulus, _SMALL_FACTORS) != 1:
             raise InputError("paillier key: the modulus has a small factor")
-        if self.arithmetic.is_prime(self.modulus):
+        if _is_prime(self.arithmetic, self.modulus):
             raise InputError("paillier key: the modulus is a prime, expected a product of two")
         if (self.profile is Profile.TEXTBOOK) != (self.base == 0):
             raise InputError(f"paillier key: profile `{self.profile}` with base {self.base != 0}")

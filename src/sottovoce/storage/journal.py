@@ -68,6 +68,8 @@ class Journal:
         self._kept: dict[int, Outgoing] = {}
         self._kept_bytes = 0
         self._leaving = 0
+        # The letters that wait, by position and in order: which does not need the disk to be told.
+        self._waiting: dict[int, None] = {}
         self._database = connect(path)
         try:
             # Files of the first version name none; missing tables are made here.
@@ -80,6 +82,9 @@ class Journal:
             self._steps = SealedTable(self._database, self._sealed, path, table="steps")
             self._outbox = SealedTable(self._database, self._sealed, path, table="outbox")
             self._ids, self._counts = self._known_sessions()
+            with translated(path):
+                rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
+            self._waiting = dict.fromkeys(position for (position,) in rows)
             noted = self.note(_POSTED)
             self._posted = Posted() if noted is None else self._read(Posted, noted)
             # Set after a withdrawal or the study's end: nothing is sent any longer.
@@ -223,8 +228,9 @@ class Journal:
         return Outgoing(letter, outgoing.kind, position)
 
     def _keep_in_memory(self, added: Sequence[Outgoing]) -> None:
-        """Letters that are on disk now, as long as few wait."""
+        """Letters that are on disk now; their bytes, too, as long as few wait."""
         for outgoing in added:
+            self._waiting[outgoing.position] = None
             size = len(outgoing.letter.body)
             if self._kept_bytes + size <= _KEPT_BYTES:
                 self._kept[outgoing.position] = outgoing
@@ -241,15 +247,23 @@ class Journal:
 
     # The outbox.
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether a letter waits to be sent."""
+        return bool(self._waiting)
+
+    def has_waiting(self, position: int) -> bool:
+        """Whether the letter at this position waits to be sent."""
+        return position in self._waiting
+
     def pending(self) -> Iterator[Outgoing]:
         """Every letter that waits to be sent, in order, one at a time."""
-        with translated(self.path), self._lock:
-            rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
-        for (position,) in rows:
-            if position not in self._sent:
-                outgoing = self._outgoing(position)
-                if outgoing is not None:
-                    yield outgoing
+        with self._lock:
+            waiting = list(self._waiting)
+        for position in waiting:
+            outgoing = self._outgoing(position)
+            if outgoing is not None:
+                yield outgoing
 
     def _outgoing(self, position: int) -> Outgoing | None:
         with self._lock:
@@ -283,7 +297,7 @@ class Journal:
         """
         with self._lock:
             self._leaving = 0
-            self._let_go(position)
+            self._no_longer_wait([position])
             self._sent[position] = self._marks.pop(position)
 
     def check_past(self, held: HeldLetters) -> None:
@@ -322,12 +336,16 @@ class Journal:
         """Delete these waiting letters, and the sent ones."""
         posted = self._delete_sent(run)
         for position in positions:
-            self._let_go(position)
             self._outbox.delete(run, position, position)
         if self._leaving in positions:
             posted = posted.without(self._leaving, self._marks[self._leaving])
             self._add_notes(run, {_POSTED: _CODEC.encode(posted)})
         return posted
+
+    def _no_longer_wait(self, positions: Sequence[int]) -> None:
+        for position in positions:
+            self._let_go(position)
+            self._waiting.pop(position, None)
 
     def _sent_is_on_disk(self, posted: Posted) -> None:
         self._sent.clear()
@@ -342,10 +360,10 @@ class Journal:
             waiting = [letter.position for letter in self.pending() if letter.position not in stay]
             with self._transaction() as run:
                 posted = self._drop(run, waiting)
-                for letter in last:
-                    if not letter.position:
-                        self._add_letter(run, letter)
+                added = [self._add_letter(run, letter) for letter in last if not letter.position]
                 self._add_notes(run, {**notes, _CLOSED: b""})
+            self._no_longer_wait(waiting)
+            self._keep_in_memory(added)
             self._sent_is_on_disk(posted)
             self.closed = True
 
@@ -386,6 +404,7 @@ class Journal:
             ]
             with self._transaction() as run:
                 posted = self._drop(run, waiting)
+            self._no_longer_wait(waiting)
             self._sent_is_on_disk(posted)
 
     def _tidy(self) -> None:

@@ -149,8 +149,12 @@ class Committer:
         """Commit the jobs, each under its own savepoint, so that a refused job affects no other."""
         try:
             self._database.begin(self._connection, until=_longest(batch))
-            for waiting in batch:
-                self._one(waiting)
+            if len(batch) == 1 and not self._done(batch[0]):
+                self._connection.execute("ROLLBACK")
+                return
+            if len(batch) > 1:
+                for waiting in batch:
+                    self._one(waiting)
             self._connection.execute("COMMIT")
         except self._database.errors as error:
             self._rollback()
@@ -159,14 +163,20 @@ class Committer:
 
     def _one(self, waiting: _Waiting) -> None:
         self._connection.execute("SAVEPOINT job")
+        if not self._done(waiting):
+            self._connection.execute("ROLLBACK TO job")
+        self._connection.execute("RELEASE job")
+
+    def _done(self, waiting: _Waiting) -> bool:
+        """Whether a job was done; what it changed before it was refused must be undone."""
         try:
             waiting.result = waiting.job(self._connection)
         except self._database.fatal:
             raise
         except Exception as error:  # noqa: BLE001 - raised at the job's future
             waiting.error = error
-            self._connection.execute("ROLLBACK TO job")
-        self._connection.execute("RELEASE job")
+            return False
+        return True
 
     def _rollback(self) -> None:
         with suppress(*self._database.errors):

@@ -160,6 +160,8 @@ class SqliteDatabase:
         self.path = path
         self.folder: Path | None = path.parent
         self._checkpoints = Checkpoints(lambda: self.open(writing=False))
+        # What the commits of the one connection that writes outlive now.
+        self._until: Durable | None = None
 
     def open(self, *, writing: bool) -> Connection:
         """A connection to the file."""
@@ -167,6 +169,7 @@ class SqliteDatabase:
         with _translated(path):
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             if writing:
+                self._until = None
                 # SQLite makes the journal with the file's own mode.
                 path.chmod(0o600)
                 _check_version(connection, path)
@@ -181,8 +184,10 @@ class SqliteDatabase:
     def begin(self, connection: Connection, *, until: Durable) -> None:
         """Begin at once; nobody else writes this file."""
         # With NORMAL a commit is in the log, and a later FULL one waits until all of it is on disk.
-        level = "FULL" if until is Durable.POWER else "NORMAL"
-        connection.execute(f"PRAGMA synchronous = {level}")
+        if until is not self._until:
+            level = "FULL" if until is Durable.POWER else "NORMAL"
+            connection.execute(f"PRAGMA synchronous = {level}")
+            self._until = until
         connection.execute("BEGIN IMMEDIATE")
 
     def problem(self, error: Exception) -> Refusal:

@@ -254,12 +254,17 @@ class MailboxTables:
 
     def _take(self, to: Connection, which: str, recipient: str, value: int | bytes) -> None:
         rows = to.execute(
-            "SELECT position, sender, size, upload FROM letters "  # noqa: S608 - constants
+            "SELECT sender, size, upload FROM letters "  # noqa: S608 - constants
             f"WHERE recipient = ? AND taken = 0 AND {which}",
             (recipient, value),
         ).fetchall()
-        for taken, sender, size, upload in rows:
-            to.execute("UPDATE letters SET taken = 1, body = NULL WHERE position = ?", (taken,))
+        if rows:
+            to.execute(
+                "UPDATE letters SET taken = 1, body = NULL "  # noqa: S608 - constants
+                f"WHERE recipient = ? AND taken = 0 AND {which}",
+                (recipient, value),
+            )
+        for sender, size, upload in rows:
             if upload is not None:
                 to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
             self._count(sender, -size)

@@ -22,6 +22,9 @@ _LEAVES = (int, bool, str, bytes, type(None))
 # Bytes from here on are not copied before they are joined with the rest.
 _LONG = 2**10
 
+# The readers of all codecs without hooks.
+_PLAIN = Readers({})
+
 
 @dataclass(frozen=True)
 class Hook(Generic[T, F]):
@@ -45,9 +48,8 @@ class Codec:
         """Hold the hooks of the layers above, and the largest message in bytes."""
         self.limit = limit
         self._hooks = {hook.kind: hook for hook in hooks}
-        self._readers = Readers(
-            {hook.kind: (hook.form, _strictly(hook)) for hook in self._hooks.values()}
-        )
+        forms = {hook.kind: (hook.form, _strictly(hook)) for hook in self._hooks.values()}
+        self._readers = Readers(forms) if forms else _PLAIN
 
     def encode(self, value: Value) -> bytes:
         """The one encoding of `value`."""

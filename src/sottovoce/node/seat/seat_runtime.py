@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from sottovoce.course.control import CONTROL, COORDINATOR, Failed, LedgerReceipt, read_control
+from sottovoce.course.control import COORDINATOR, Failed, LedgerReceipt, read_control
 from sottovoce.course.news import SeatWaiting
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
@@ -23,6 +23,7 @@ from sottovoce.errors import (
     ViolationError,
 )
 from sottovoce.node.events import Moved, OnEvent, SeatPartEnded, unheard
+from sottovoce.node.seat.control_numbers import ControlNumbers
 from sottovoce.node.seat.deciders import (
     Decider,
     Effect,
@@ -37,7 +38,6 @@ from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.node.seat.early_letters import EarlyLetters
 from sottovoce.protocols.conversation import Gather, Party, Receive
-from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
@@ -87,6 +87,7 @@ class SeatRuntime:
         self._post = post
         self.audit = audit
         self.control = control
+        self.numbers = ControlNumbers(name, journal, control)
         self.early = EarlyLetters()
         self._over: set[bytes] = set()
         self._stages: dict[bytes, str] = {}
@@ -98,11 +99,14 @@ class SeatRuntime:
         self._arrived = asyncio.Event()
         self._receipt_came = asyncio.Event()
         self._receipted = 0
+        self._sending = False
+        self._written_down: Outgoing | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
 
     async def run(self) -> None:
         """Work until cancelled; an error of this machine or its connection ends it."""
         await self._post.take_up()
+        self._sending = False
         self._outgoing.set()
         with one_error():
             async with asyncio.TaskGroup() as tasks:
@@ -217,7 +221,7 @@ class SeatRuntime:
 
     def _committed(self, effect: Effect) -> None:
         notes = dict(effect.notes)
-        letters = self.numbered(effect.letters, notes)
+        letters = self.numbers.numbered(effect.letters, notes)
         self.journal.commit(letters=letters, notes=notes)
 
     async def drained(self) -> None:
@@ -274,20 +278,21 @@ class SeatRuntime:
 
     async def _deliver(self, running: RunningProgram, letter: Letter) -> None:
         # The server keeps unacknowledged letters, so we need no cursor of our own.
-        await self.do(self._delivered, running, letter)
+        ready = not (self._sending or self.audit.asks)
+        self._written_down = await self.do(self._delivered, running, letter, ready)
         running.note_wait(self._clock())
         self._count(running, len(letter.body))
 
-    def _delivered(self, running: RunningProgram, letter: Letter) -> None:
+    def _delivered(self, running: RunningProgram, letter: Letter, ready: bool) -> Outgoing | None:  # noqa: FBT001 - passed on by `do`
+        """Run a step; where the next letter is `ready` to leave, it gets its line at once."""
         with self.departures.work():
             kind = running.seat.deliver(letter)
         self.audit.came(letter, kind, running.stage)
+        return self._taken_down() if ready else None
 
     async def _hear(self, letter: Letter) -> None:
         """Handle a control letter once, in its order."""
-        key = f"heard/{letter.session.hex()}/{letter.sender}"
-        noted = await self.do(self.journal.note, key)
-        expected = int.from_bytes(noted or b"")
+        expected = self.numbers.to_hear(letter)
         if letter.number < expected:
             return
         if letter.number > expected:
@@ -295,7 +300,8 @@ class SeatRuntime:
                 f"{self.name} expected control letter {expected}, found {letter.number}",
                 party=letter.sender,
             )
-        await self._heard(letter, {key: (expected + 1).to_bytes(8)})
+        await self._heard(letter, self.numbers.note_of(letter))
+        self.numbers.heard(letter)
 
     async def _heard(self, letter: Letter, notes: Mapping[str, bytes]) -> None:
         """Put a control letter and its effect on disk; only the coordinator may direct."""
@@ -334,34 +340,17 @@ class SeatRuntime:
         if self.name == COORDINATOR:
             await self.decider.hear(sender, Failed(b"", kind, sender), {})
 
-    def renumbered(self, number: int) -> dict[str, bytes]:
-        """The note that the next control letter to the coordinator has this number."""
-        return {f"told/{self.control(COORDINATOR).hex()}": number.to_bytes(8)}
-
-    def numbered(
-        self, letters: Sequence[tuple[str, Message]], notes: dict[str, bytes]
-    ) -> list[Outgoing]:
-        """Control letters with their numbers, which go to disk together with them."""
-        outgoing = []
-        for recipient, message in letters:
-            session = self.control(recipient)
-            key = f"told/{session.hex()}"
-            number = int.from_bytes(notes.get(key) or self.journal.note(key) or b"")
-            notes[key] = (number + 1).to_bytes(8)
-            body = CONTROL.encode(message)
-            letter = Letter(session, self.name, recipient, number, body)
-            outgoing.append(Outgoing(letter, tag_of(body)))
-        return outgoing
-
     # Letters out.
 
     async def _send(self) -> None:
         while True:
             self._outgoing.clear()
             while (outgoing := await self._next_to_leave()) is not None:
+                self._sending = True
                 self.journal.leaving(outgoing.position)
                 await self._post.post(outgoing.letter)
                 self.journal.mark_sent(outgoing.position)
+                self._sending = False
                 if outgoing.kind in _MILESTONES and self.name != COORDINATOR:
                     await self.tell_head()
                 running = self.running.get(outgoing.letter.session)
@@ -386,7 +375,13 @@ class SeatRuntime:
 
     async def _next_to_leave(self) -> Outgoing | None:
         """The next letter that may leave, with its line in the ledger."""
-        if self.audit.asks:
+        outgoing, self._written_down = self._written_down, None
+        if not self.journal.has_pending:
+            return None
+        if outgoing is not None and self.journal.has_waiting(outgoing.position):
+            # A step wrote its line in the same visit to the thread.
+            pass
+        elif self.audit.asks:
             outgoing = await self.do(self._first_pending)
             if outgoing is not None:
                 stage = self._stage_of(outgoing.letter)

@@ -139,10 +139,10 @@ def _close_outbox(agent: SeatRuntime, audit: LetterAudit, record: ParticipantRec
     pending = [letter for letter in journal.pending() if letter.letter.session == control]
     left = [letter for letter in pending if audit.may_have_left(letter)]
     unsent = [letter.letter.number for letter in pending if letter not in left]
-    notes = agent.renumbered(min(unsent)) if unsent else {}
+    notes = agent.numbers.renumbered(min(unsent)) if unsent else {}
     if not audit.asks:
-        left += agent.numbered([(COORDINATOR, audit.head())], notes)
-    left += agent.numbered([(COORDINATOR, Leaving())], notes)
+        left += agent.numbers.numbered([(COORDINATOR, audit.head())], notes)
+    left += agent.numbers.numbered([(COORDINATOR, Leaving())], notes)
     kept = {**notes, **SHARE_OVER, SEAT: Codec().encode(record)}
     journal.close_outbox(left, notes=kept)
 
