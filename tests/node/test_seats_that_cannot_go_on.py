@@ -4,6 +4,8 @@ The study waits half an hour for whoever is silent: none of these tests could wa
 """
 
 import asyncio
+import errno
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from harness.network import network
 from harness.processes.copies import Copying
 from harness.processes.lives import KilledError
 from sottovoce.course.news import StageBegan
-from sottovoce.errors import DamagedJournalError, StoppedError
+from sottovoce.errors import DamagedJournalError, LedgerError, StoppedError
 from sottovoce.node.coordinator.serving import cancel_study
 
 SITES = ("north", "harbour", "valley")
@@ -68,3 +70,33 @@ def test_a_stopped_study_is_heard_by_a_dealer_at_once(tmp_path: Path) -> None:
                 assert isinstance(error, StoppedError)
 
     asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
+
+
+def test_a_site_whose_ledger_finds_no_room_is_told_the_way_on_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, documents=120, features="8", stage="30 minutes")
+    ledger = net.membership("valley").folder / "valley" / "ledger.jsonl"
+    full, write = asyncio.Event(), os.pwrite
+
+    def into_a_full_disk(file: int, data: bytes, offset: int) -> int:
+        if not full.is_set() and offset > 4000 and os.path.samestat(os.fstat(file), ledger.stat()):
+            # Of a line that does not fit, the disk takes what it has room for.
+            if len(data) > 100:
+                return write(file, data[:100], offset)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data, offset)
+
+    async def story() -> None:
+        async with net.serving():
+            others = [asyncio.create_task(net.join(site)) for site in SITES[:2]]
+            with pytest.raises(LedgerError, match="no space left on device") as failure:
+                await net.join("valley")
+            assert failure.value.hints == ("free some space, and start again: the study continues",)
+            full.set()
+            await net.join("valley")
+            await asyncio.gather(*others)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", into_a_full_disk)
+        asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))

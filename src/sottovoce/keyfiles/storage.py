@@ -18,6 +18,8 @@ from sottovoce.keyfiles import unix
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 SECRET_MODE = 0o600
 PUBLIC_MODE = 0o644
+FREE_SPACE = "free some space, and start again: the study continues"
+"""The hint where a site or a server ends because its disk is full."""
 _AT_ONCE = 2**20
 _log = logging.getLogger("sottovoce.storage")
 
@@ -214,8 +216,16 @@ def _exists(path: Path) -> KeyFileError:
     return KeyFileError(f"{path}: already exists; nothing was changed")
 
 
+def room_hints(error: OSError, way_on: str = FREE_SPACE) -> tuple[str, ...]:
+    """The way on where a disk is full."""
+    return (way_on,) if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} else ()
+
+
 def _cannot_write(path: Path, error: OSError) -> KeyFileError:
-    return KeyFileError(f"{path}: cannot be written ({_reason(error)}), and nothing was changed")
+    return KeyFileError(
+        f"{path}: cannot be written ({_reason(error)}), and nothing was changed",
+        hints=room_hints(error, "free some space, and run the same command again"),
+    )
 
 
 def _cannot_read(path: Path, error: OSError) -> KeyFileError:

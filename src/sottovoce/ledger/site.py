@@ -10,6 +10,7 @@ from typing import Self
 
 from sottovoce.errors import LedgerError
 from sottovoce.keyfiles import unix
+from sottovoce.keyfiles.storage import room_hints
 from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sign_line
 from sottovoce.ledger.entries import Entry, LineKind
 from sottovoce.ledger.verification import (
@@ -194,16 +195,20 @@ class SiteLedger:
     def _write_head(self) -> None:
         """After the line, and without waiting: a head that lags behind is no harm."""
         data = self.head().encoded()
-        os.pwrite(self._head, data, 0)
-        if len(data) != self._head_size:
-            # Lines only become more: the first head of a process may follow a longer one.
-            os.ftruncate(self._head, len(data))
-            self._head_size = len(data)
+        try:
+            os.pwrite(self._head, data, 0)
+            if len(data) != self._head_size:
+                # Lines only become more: the first head of a process may follow a longer one.
+                os.ftruncate(self._head, len(data))
+                self._head_size = len(data)
+        except OSError as error:
+            raise self._unusable(error) from None
 
     def _unusable(self, error: OSError) -> LedgerError:
         reason = (error.strerror or type(error).__name__).lower()
         return LedgerError(
-            f"{self.path}: cannot be written ({reason}), and nothing was sent without its line"
+            f"{self.path}: cannot be written ({reason}), and nothing was sent without its line",
+            hints=room_hints(error),
         )
 
 

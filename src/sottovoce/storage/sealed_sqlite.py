@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
-from sottovoce.keyfiles.storage import SECRET_MODE, Stored
+from sottovoce.keyfiles.storage import FREE_SPACE, SECRET_MODE, Stored
 from sottovoce.protocols.identities import framed
 
 KEY_BYTES = 32
@@ -170,7 +170,7 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
     if code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
         return JournalError(
             f"{path}: cannot be written ({error}); nothing was sent, and nothing is lost",
-            hints=("free some space, and start again: the study continues",),
+            hints=(FREE_SPACE,),
         )
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return DamagedJournalError(f"{path}: damaged ({error})")

@@ -14,13 +14,12 @@ from typing import Any, Protocol
 
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.transport.checkpoints import Checkpoints, move_log
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 AWAY = "database"
 """The kind of a temporary refusal: the database does not answer."""
-FREE_SPACE = "free some space, and start again: the study continues"
-"""The hint for a server that ends because its disk is full."""
 Told = Callable[[str, int], None]
 """Called with the recipient and position of a new letter."""
 

@@ -10,11 +10,12 @@ from typing import TypeVar
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.errors import JournalError
+from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import AWAY, FREE_SPACE, Database
+from sottovoce.transport.mailbox_database import AWAY, Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 T = TypeVar("T")
