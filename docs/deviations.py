@@ -303,6 +303,22 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "opens a sum of engine `quorum` over all peers with some members, says that a peer left, "
+        "and opens it without that peer with the other members: the difference is what that one "
+        "put in",
+        "no member gives its share of a sum before every other member said, sealed from the "
+        "coordinator, that it wrote down the same sum over the same peers; who wrote one down "
+        "agrees to no other",
+        named_tests(
+            "sums_over_two_sets",
+            "test_no_member_gives_its_share_before_all_have_noted_the_same_sum",
+            "test_what_all_have_noted_is_opened_over_no_other_set",
+            "test_members_that_hear_the_coordinator_alone_give_one_peers_counts_away",
+        ),
+        "a member that falls silent between its word and the others' stops the study",
+    ),
+    Deviation(
+        COORDINATOR,
         "tells one peer another joint mean than the others, so that its rows are measured from "
         "elsewhere and its part in the sums shows",
         "what is used once in the contributions (keys and masks of blind sums, seeds and shares of "

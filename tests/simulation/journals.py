@@ -25,13 +25,13 @@ class CrashingJournal(Journal):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._waiting: set[int] = set()
+        self._out_again: set[int] = set()
         self._at: int | None = None
         self.cursor = self._handled = int.from_bytes(self.note(_CURSOR) or b"")
 
     def arrived(self, position: int) -> None:
         """A letter waits for its session: it must be handed out again."""
-        self._waiting.add(position)
+        self._out_again.add(position)
 
     @contextmanager
     def handling(self, position: int) -> Iterator[None]:
@@ -51,9 +51,9 @@ class CrashingJournal(Journal):
         """What is noted once the letter at this position is dealt with."""
         if position is None:
             return {}
-        self._waiting.discard(position)
+        self._out_again.discard(position)
         self._handled = max(self._handled, position)
-        reached = min(self._waiting) - 1 if self._waiting else self._handled
+        reached = min(self._out_again) - 1 if self._out_again else self._handled
         self.cursor = max(self.cursor, reached)
         return {_CURSOR: self.cursor.to_bytes(8)}
 

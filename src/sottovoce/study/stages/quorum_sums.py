@@ -4,13 +4,16 @@
       │ shares of its integers ───────────────▶│                           │
       │                                        │ SharesHeld ──────────────▶│   of every peer
       │◀─────────────────────── AddUp ─────────│◀───────────── AddUp ──────│
+      │                          SumNoted ────▶│ SumNoted ────────────────▶│   of every member
       │                                        │ share of the sum ────────▶│   opens it
 
 Nothing is opened before every member has the shares of every peer: a contribution that misses one
 member ends the attempt, and the next attempt goes without the party that kept it back. Who learns
 what: C learns the sum, where it is one that the study card lists, and nobody learns anything of a
 single peer. A sum is opened once in a study, and everybody records its set of peers before that:
-the difference of two sums over different sets would be somebody's part. Assuming that at most t
+the difference of two sums over different sets would be somebody's part. t + 1 members open a sum,
+and C alone tells them which: so where a set may be smaller than all, no member gives its share
+before every other one said, sealed from C, that it recorded the same. Assuming that at most t
 members pool, with or without C.
 """
 
@@ -61,6 +64,17 @@ class AddUp(Message, frozen=True):
     )
     context: bytes
     peers: tuple[str, ...]
+
+
+class SumNoted(Message, frozen=True):
+    """A member wrote down that this sum is opened over these peers, and over no others."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="every other member, and the coordinator",
+        reveals="that this member agrees to open a sum, for this plan, attempt and set of peers",
+        assuming=ROSTER_IS_PUBLIC,
+    )
+    context: bytes
 
 
 def summand(
@@ -114,6 +128,30 @@ def wait_to_add(
             party=coordinator,
         )
     note_opened(party, name, peers, series)
+    if party.name in party.study.roster.members:
+        yield from hear_of_all(party, what, peers)
+
+
+def hear_of_all(party: PartyContext, what: Summand, peers: Sequence[str]) -> Party[None]:
+    """At a member: every other member has written down the same sum, or nothing is given."""
+    if not _may_shrink(party):
+        return
+    others = [name for name in party.study.quorum_of(peers).members if name != party.name]
+    for to in (*others, party.study.roster.coordinator):
+        yield Send(to, SumNoted(what.bound()))
+    for member in others:
+        yield from _noted(what, member)
+
+
+def _noted(what: Summand, member: str) -> Party[None]:
+    noted = yield from receive(member, SumNoted)
+    if noted.context != what.bound():
+        raise ViolationError("the sum that it agreed to is another one", party=member)
+
+
+def _may_shrink(party: PartyContext) -> bool:
+    """Whether a sum over fewer peers than all has enough members: else no two sets differ."""
+    return len(party.study.roster.peers) > party.study.quorum.needed
 
 
 def let_add(
@@ -128,6 +166,9 @@ def let_add(
     note_opened(party, name, peers, series)
     for seat in (*quorum.members, *peers):
         yield Send(seat, AddUp(what.bound(), tuple(peers)))
+    if _may_shrink(party):
+        for member in quorum.members:
+            yield from _noted(what, member)
     return Opener(quorum)
 
 
