@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.growth_command import growth
+from benchmarks.members_command import members
 from benchmarks.network_command import network
 from benchmarks.serve_command import serve
 from benchmarks.site_command import site
@@ -42,6 +43,7 @@ app.command(short_help="A site with many documents, to a trained study.")(site)
 app.command(short_help="Short commands beside an empty Python.")(startup)
 app.command(short_help="A day's letters at one coordinator.")(traffic)
 app.command(short_help="A study over TLS beside one in memory.")(network)
+app.command(short_help="Memory and CPU of one member of a quorum.")(members)
 app.command(short_help="A sealed study on real text beside plaintext.")(sealed)
 app.command(short_help="Sampled rados beside exact moments.")(contributions)
 app.command(short_help="Steps of a solve from a point and from zero.")(steps)

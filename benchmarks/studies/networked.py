@@ -217,9 +217,12 @@ class _CoordinatorAndSites:
             await asyncio.gather(*(self._join(token, documents) for token in self.tokens))
             trained, training = cpu_seconds(), replace(carried)
             wall = time.monotonic() - began
-            asking, *others = sorted(self.tokens, key=lambda token: SITES[0] not in token.seats)
+            (asking,) = (token for token in self.tokens if SITES[0] in token.seats)
+            # In a quorum, who asks is a member of it, too.
             helping = [
-                asyncio.create_task(self._join(token, documents, stay=True)) for token in others
+                asyncio.create_task(self._join(token, documents, stay=True))
+                for token in self.tokens
+                if token.seats != (SITES[0],)
             ]
             await self._ask(asking, labels[:_FIRST_LABELS])
             first = cpu_seconds()

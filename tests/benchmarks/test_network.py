@@ -13,10 +13,11 @@ from sottovoce.study.choices import Engine
 
 
 @pytest.mark.soak
-def test_a_row_holds_what_both_took() -> None:
-    trial = NetworkTrial(Engine.SHARES, features=16, documents=120, labels=8)
+@pytest.mark.parametrize("engine", [Engine.SHARES, Engine.QUORUM])
+def test_a_row_holds_what_both_took(engine: Engine) -> None:
+    trial = NetworkTrial(engine, features=16, documents=120, labels=8)
     (row,) = measure([trial], kind=InsecureToyPlan, key_bits=768)
-    assert (row["engine"], row["features"], row["documents"]) == ("shares", 16, 120)
+    assert (row["engine"], row["features"], row["documents"]) == (engine, 16, 120)
     assert row["ratio"] == row["network_seconds"] / row["memory_seconds"]
     assert row["messages"] > 100
     assert row["network_labels_per_s"] > 0

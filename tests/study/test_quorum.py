@@ -351,6 +351,15 @@ def test_masks_of_a_study_are_made_for_all_that_it_may_open(settings: dict[str, 
     assert study.quorum_distance == (len(plan.alphas) + 3) * PART_DISTANCE <= 2.0**-40
 
 
+def test_more_solves_than_stay_within_the_distance_are_refused() -> None:
+    penalties = tuple(float(number) for number in range(1, 15))
+    study, _ = study_of(plan_of(alpha=penalties[:13]))
+    assert study.quorum_distance == 2.0**-40
+    with pytest.raises(InputError, match=r"from noise, expected at most 2\^-40") as caught:
+        study_of(plan_of(alpha=penalties))
+    assert "choose from fewer penalties" in caught.value.hints[0]
+
+
 def test_an_evaluation_that_comes_to_nothing_is_not_begun_for_ever() -> None:
     outcome = plain()
     party = outcome.parties["coordinator"]
