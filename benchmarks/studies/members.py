@@ -87,7 +87,7 @@ class MemberCost:
 
 
 @dataclass(frozen=True)
-class _Site:
+class _SiteProcess:
     """One site's process: it trains, then asks, or helps until it is told to end."""
 
     name: str
@@ -134,7 +134,7 @@ def measure(trial: MemberTrial, progress: Callable[[str], None]) -> tuple[Row, l
     """The study's numbers, and a row for every process."""
     with tempfile.TemporaryDirectory(prefix="sottovoce-members-") as folder, one_thread():
         began, cpu = time.monotonic(), cpu_seconds()
-        costs = asyncio.run(_Study(Path(folder), trial, progress).costs())
+        costs = asyncio.run(_ThreeSites(Path(folder), trial, progress).costs())
         wall, own = time.monotonic() - began, cpu_seconds() - cpu
     facts: Row = {
         "features": trial.features,
@@ -159,7 +159,7 @@ def _rows(costs: Sequence[tuple[MemberCost, MemberCost]], coordinator: MemberCos
 
 
 @dataclass
-class _Study:
+class _ThreeSites:
     """The coordinator here, and its sites in processes of their own."""
 
     root: Path
@@ -199,7 +199,7 @@ class _Study:
         context, lines = get_context("spawn"), {}
         for name, membership in members.items():
             lines[name], theirs = context.Pipe()
-            site = _Site(name, self.trial, membership)
+            site = _SiteProcess(name, self.trial, membership)
             context.Process(target=site.run, args=(theirs,), daemon=True).start()
             theirs.close()
         self.progress("training")
