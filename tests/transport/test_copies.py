@@ -122,7 +122,7 @@ def test_the_server_reads_no_part_of_a_letter_that_was_not_announced(tmp_path, m
             path = f"/v1/uploads?{urlencode({**client._place(letter()), **sealed})}&offset=0"
             asked = SignedRequest("PATCH", path, body_digest(part))
             with pytest.raises(client._OtherOffset):
-                await alice._at_work(client._Call(asked, "a part", memoryview(part)))
+                await alice._at_work(client.Call(asked, "a part", memoryview(part)))
             await alice.post(letter(0, b"announced"))
 
     asyncio.run(story())

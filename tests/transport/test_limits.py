@@ -131,7 +131,8 @@ def test_a_client_that_keeps_dripping_headers_is_hung_up_on(tmp_path):
     asyncio.run(story())
 
 
-def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
+@pytest.mark.parametrize("wait", [0, 9000])
+def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path, wait):
     async def story():
         async with served_mailbox(tmp_path, limits=QUICK) as served:
             alice = await served.line("alice")
@@ -140,7 +141,7 @@ def test_who_does_not_read_its_answers_is_hung_up_on(tmp_path):
             reader, writer = await caller(served)
             reader._transport.pause_reading()
             await served.mailbox.take_up("bob", RUN, served.mailbox.held("bob"))
-            asked = SignedRequest("GET", f"/v1/mailbox?after=0&wait=0&run={RUN.hex()}")
+            asked = SignedRequest("GET", f"/v1/mailbox?after=0&wait={wait}&run={RUN.hex()}")
             writer.write(head(served, asked, seat="bob"))
             for _ in range(300):
                 await asyncio.sleep(0.05)

@@ -13,9 +13,9 @@ this name only: of two copies of a seat one is refused.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from io import BytesIO
 from random import uniform
 from typing import Self, TypeVar
@@ -33,6 +33,7 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
 from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
+from sottovoce.transport.client_requests import Call, bounded, sent_as
 from sottovoce.transport.faults import (
     COORDINATOR,
     PASSING,
@@ -42,6 +43,8 @@ from sottovoce.transport.faults import (
     reason_of,
     refusal,
 )
+from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
+from sottovoce.transport.letter_pages import CUT, OpenAnswer
 from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
@@ -54,19 +57,18 @@ from sottovoce.transport.signing import (
     Signer,
     body_digest,
 )
-from sottovoce.transport.versions import AGENT, OFFER
+from sottovoce.transport.versions import AGENT, OFFER, speaks_pages
 from sottovoce.wire import Value
 
 V = TypeVar("V", bound=Value)
 
-_MAX_ANSWER = 8 * 2**20
+_NO_LETTERS = CODEC.encode(Fetched(()))
 _MAX_LETTER = Limits().letter
 _CONNECT_SECONDS = 15.0
 # A call waits so long for an answer beyond the time that the server may wait, or until
 # it is asked for its body.
 _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
-_SLICE = 256 * 1024
 # How often an upload may make no progress, after restarts and discarded uploads.
 _MOST_SETBACKS = 20
 _KEEP_SECONDS = 60.0
@@ -80,19 +82,6 @@ Past = Callable[[HeldLetters], None]
 
 def _unknown_past(_: HeldLetters) -> None:
     """Compare nothing, without a journal."""
-
-
-@dataclass
-class _Call:
-    """One request, with its description and how long it is retried."""
-
-    asked: SignedRequest
-    what: str
-    body: memoryview = field(default_factory=lambda: memoryview(b""))
-    wait: float = 0.0
-    enrolling: bool = False
-    asked_for: bool = False
-    """Whether the body waits until the server asks for it."""
 
 
 class CoordinatorLine:
@@ -131,6 +120,8 @@ class CoordinatorLine:
         self._largest = largest
         self._held_time = ToldHeldTime(time.monotonic())
         self._run = self._run_before = b""
+        self._open_answer: OpenAnswer | None = None
+        self._speaks_pages = False
         self._taking_up = asyncio.Lock()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -142,6 +133,7 @@ class CoordinatorLine:
 
     async def close(self) -> None:
         """Close the connection."""
+        self._close_answer()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -154,7 +146,7 @@ class CoordinatorLine:
     async def enrol(self, request: bytes) -> bytes:
         """Take the seat for this identity."""
         asked = SignedRequest("POST", "/v1/enrol", body_digest(request))
-        call = _Call(asked, f"enrolling {self.seat!r}", memoryview(request), enrolling=True)
+        call = Call(asked, f"enrolling {self.seat!r}", memoryview(request), enrolling=True)
         return await self._answer(call)
 
     async def describe(self) -> bytes:
@@ -189,10 +181,7 @@ class CoordinatorLine:
         self, after: int = 0, *, wait: float = LONGEST_WAIT
     ) -> tuple[tuple[int, Letter], ...]:
         """The letters after a position, each with its own position; none after a timeout."""
-        wait = min(wait, LONGEST_WAIT)
-        query = urlencode({"after": after, "wait": round(wait * 1000)})
-        asked = SignedRequest("GET", f"/v1/mailbox?{query}")
-        data = await self._at_work(_Call(asked, "waiting for letters", wait=wait))
+        data = await self._page(after, min(wait, LONGEST_WAIT))
         letters: list[tuple[int, Letter]] = []
         position, room = after, AT_ONCE
         for waiting in _read(data, Fetched).letters:
@@ -207,12 +196,43 @@ class CoordinatorLine:
                 )
             position = waiting.position
             letters.append((position, await self._letter(waiting)))
+        else:
+            if self._open_answer is not None:
+                self._open_answer.after = position
         return tuple(letters)
+
+    async def _page(self, after: int, wait: float) -> bytes:
+        """The next page of letters: of the answer that is open, or of a new request."""
+        answer, self._open_answer = self._open_answer, None
+        if answer is not None and (answer.after, answer.run) == (after, self._run):
+            with suppress(*CUT):
+                return await self._next_page(answer)
+        elif answer is not None:
+            answer.close()
+        query = urlencode({"after": after, "wait": round(wait * 1000)})
+        asked = SignedRequest("GET", f"/v1/mailbox?{query}")
+        return await self._at_work(Call(asked, "waiting for letters", wait=wait))
+
+    async def _next_page(self, answer: OpenAnswer) -> bytes:
+        data = await answer.page()
+        self._held_time = self._held_time.heard(float(answer.held_back), time.monotonic())
+        if data == _NO_LETTERS:
+            await answer.end()
+        else:
+            # Until its letters are read nobody knows what the next page follows.
+            answer.after = -1
+            self._open_answer = answer
+        return data
+
+    def _close_answer(self) -> None:
+        if self._open_answer is not None:
+            self._open_answer.close()
+            self._open_answer = None
 
     async def acknowledge(self, position: int) -> None:
         """Tell the server that everything up to a position is on our own disk."""
         path = "/v1/acknowledge?" + urlencode({"position": position})
-        call = _Call(SignedRequest("POST", path), f"acknowledging letters up to {position}")
+        call = Call(SignedRequest("POST", path), f"acknowledging letters up to {position}")
         _read(await self._at_work(call), Acknowledged)
 
     def held_back(self) -> float:
@@ -257,7 +277,7 @@ class CoordinatorLine:
         if self._run == run:
             self._run = b""
 
-    async def _at_work(self, call: _Call) -> bytes:
+    async def _at_work(self, call: Call) -> bytes:
         """The answer to a call that only the current process of this seat may make."""
         while True:
             await self.take_up()
@@ -266,7 +286,7 @@ class CoordinatorLine:
                 continue
             try:
                 signed = replace(asked, path=f"{asked.path}&run={run.hex()}")
-                return await self._answer(replace(call, asked=signed))
+                return await self._answer(replace(call, asked=signed, run=run))
             except _NoRunError:
                 # The server restarted, or another copy of this seat took it up meanwhile.
                 self._lose_run(run)
@@ -274,7 +294,7 @@ class CoordinatorLine:
 
     async def _say(self, method: str, path: str, what: str, *, body: bytes = b"") -> bytes:
         asked = SignedRequest(method, path, body_digest(body))
-        return await self._answer(_Call(asked, what, memoryview(body)))
+        return await self._answer(Call(asked, what, memoryview(body)))
 
     async def _upload(self, letter: Letter) -> int:
         """Announce a letter, then send it in parts, from the offset that the server has."""
@@ -282,11 +302,11 @@ class CoordinatorLine:
         query = urlencode({**_place(letter), "size": size, "digest": digest.hex()})
         if 0 < size <= PART:
             asked = SignedRequest("POST", f"/v1/letters?{query}", digest)
-            call = _Call(asked, _posting(letter), memoryview(letter.body), asked_for=True)
+            call = Call(asked, _posting(letter), memoryview(letter.body), asked_for=True)
             with suppress(_OtherOffset):
                 return _read(await self._at_work(call), Uploaded).position
         path, view = f"/v1/uploads?{query}", memoryview(letter.body)
-        announced = _Call(SignedRequest("PUT", path), _posting(letter))
+        announced = Call(SignedRequest("PUT", path), _posting(letter))
         progress = _read(await self._at_work(announced), Uploaded)
         reached, setbacks = -1, 0
         while not progress.position:
@@ -298,9 +318,11 @@ class CoordinatorLine:
                     party=COORDINATOR,
                 )
             part = view[start : start + PART]
-            asked = SignedRequest("PATCH", f"{path}&offset={start}", body_digest(part))
+            # A server of the newer version checks the parts when it has the whole letter.
+            signed = digest if self._speaks_pages else body_digest(part)
+            asked = SignedRequest("PATCH", f"{path}&offset={start}", signed)
             try:
-                data = await self._at_work(_Call(asked, _posting(letter), part))
+                data = await self._at_work(Call(asked, _posting(letter), part))
             except _OtherOffset:
                 data = await self._at_work(announced)
             progress = _read(data, Uploaded)
@@ -342,7 +364,7 @@ class CoordinatorLine:
         # The buffer is returned without a copy.
         return buffer.getvalue()
 
-    async def _answer(self, call: _Call) -> bytes:
+    async def _answer(self, call: Call) -> bytes:
         """The answer to a call, retried until there is one or the time is over."""
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self.retry_seconds, _FIRST_PAUSE
@@ -369,7 +391,7 @@ class CoordinatorLine:
             await asyncio.sleep(min(max(rest, pause * uniform(0.5, 1)), deadline - loop.time()))  # noqa: S311 - spreads retries
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _once(self, call: _Call) -> bytes:
+    async def _once(self, call: Call) -> bytes:
         """One try: a signed request and its answer."""
         headers = {**self._signer.headers(call.asked), PROTOCOL: OFFER, "User-Agent": AGENT}
         if call.enrolling:
@@ -382,12 +404,11 @@ class CoordinatorLine:
         if len(call.body):
             headers["Content-Length"] = str(len(call.body))
         # aiohttp's timeout begins once a body was sent; until then we count ourselves.
-        async with (
-            asyncio.timeout(_ANSWER_SECONDS if call.asked_for else None) as unasked,
-            self._open().request(
+        async with asyncio.timeout(_ANSWER_SECONDS if call.asked_for else None) as unasked:
+            response = await self._open().request(
                 call.asked.method,
                 URL(f"{self.route.address}{call.asked.path}", encoded=True),
-                data=_sent_as(call.body, unasked),
+                data=sent_as(call.body, unasked),
                 expect100=call.asked_for,
                 headers=headers,
                 timeout=timeout,
@@ -395,15 +416,21 @@ class CoordinatorLine:
                 proxy=self.route.proxy,
                 proxy_headers=self.route.proxy_headers or None,
                 allow_redirects=False,
-            ) as response,
-        ):
-            data = await _bounded(response)
-        self._listen_to_clock(response.headers.get(TIME, ""))
-        if _is_number(held := response.headers.get(HELD, "")):
-            self._held_time = self._held_time.heard(float(held), time.monotonic())
+            )
+            self._listen_to_headers(response)
+            if response.status == 200 and response.content_type == PAGES_TYPE:
+                return await self._next_page(OpenAnswer(response, call.run))
+            async with response:
+                data = await bounded(response)
         if response.status != 200:
             raise Refusal.read(response.status, data)
         return data
+
+    def _listen_to_headers(self, response: aiohttp.ClientResponse) -> None:
+        self._speaks_pages = speaks_pages(response.headers.get(PROTOCOL))
+        self._listen_to_clock(response.headers.get(TIME, ""))
+        if _is_number(held := response.headers.get(HELD, "")):
+            self._held_time = self._held_time.heard(float(held), time.monotonic())
 
     def _listen_to_clock(self, text: str) -> None:
         if _is_number(text):
@@ -439,32 +466,8 @@ _INSIDE: dict[str, type[Exception]] = {
 }
 
 
-def _sent_as(body: memoryview, unasked: asyncio.Timeout) -> bytes | AsyncIterator[bytes] | None:
-    if unasked.when() is None and len(body) <= _SLICE:
-        return bytes(body) or None
-    return _slices(body, unasked)
-
-
-async def _slices(body: memoryview, unasked: asyncio.Timeout) -> AsyncIterator[bytes]:
-    if not unasked.expired():
-        unasked.reschedule(None)
-    for start in range(0, len(body), _SLICE):
-        yield bytes(body[start : start + _SLICE])
-
-
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 15
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    buffer = BytesIO()
-    async for chunk in response.content.iter_any():
-        if buffer.tell() + len(chunk) > _MAX_ANSWER:
-            raise MalformedError(
-                f"answer: expected at most {_MAX_ANSWER} bytes, found more", party=COORDINATOR
-            )
-        buffer.write(chunk)
-    return buffer.getvalue()
 
 
 def _read(data: bytes, kind: type[V]) -> V:

@@ -6,8 +6,8 @@ import logging
 import time
 from collections import Counter as Count
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from io import BytesIO
 
 from aiohttp import web
@@ -23,8 +23,10 @@ from sottovoce.transport.answers import (
     WaitingLetter,
 )
 from sottovoce.transport.connection_limits import LimitedConnection, problem_answer
+from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
+from sottovoce.transport.letter_pages import page_of
 from sottovoce.transport.limits import LONGEST_WAIT, PART, Buckets, Limits
-from sottovoce.transport.mailbox import Delivered
+from sottovoce.transport.mailbox import Delivered, Mailbox
 from sottovoce.transport.mailbox_tables import LetterSummary, Progress
 from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
 from sottovoce.transport.problems import DISK_FULL, Refusal
@@ -47,7 +49,7 @@ from sottovoce.transport.signing import (
     read_key,
     read_signed,
 )
-from sottovoce.transport.versions import OFFER, choose_version, program_version
+from sottovoce.transport.versions import OFFER, choose_version, program_version, speaks_pages
 from sottovoce.wire import Value
 
 # Bodies that are no letters: tokens, keys, consents.
@@ -68,6 +70,16 @@ class Caller:
     study: str
     seat: str
     digest: bytes
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a recipient reads: letters behind a position, for some seconds."""
+
+    mailbox: Mailbox
+    run: bytes = field(repr=False)
+    after: int
+    wait: float
 
 
 class RequestHandlers:
@@ -212,12 +224,14 @@ class RequestHandlers:
         start, mailbox = number_of(fields, "offset"), self._callbacks.mailbox(caller.study)
         mailbox.check_run(caller.seat, run_of(fields))
         mailbox.check_announced(letter)
+        # A part that is signed with the letter's digest is checked with the whole letter.
+        digest = None if caller.digest == letter.digest else caller.digest
         async with self._held(request, PART, self._memory) as held:
-            body = await self._body(request, PART, caller.digest)
+            body = await self._body(request, PART, digest)
             progress = await held.until(mailbox.append(letter, start, body))
         return _progress(progress)
 
-    async def fetch(self, request: web.Request) -> web.Response:
+    async def fetch(self, request: web.Request) -> web.StreamResponse:
         """Letters after a position; waits for the first."""
         caller = await self._empty(request)
         fields = fields_of(request.query, "after", "wait", "run")
@@ -225,12 +239,48 @@ class RequestHandlers:
         mailbox, run = self._callbacks.mailbox(caller.study), run_of(fields)
         mailbox.check_run(caller.seat, run)
         mailbox.check_position(after)
+        wait = min(wait, LONGEST_WAIT)
         with self._polling(caller, run):
-            letters = await mailbox.fetch(caller.seat, after=after, wait=min(wait, LONGEST_WAIT))
-        self._charge(caller, sum(len(letter.body or b"") for letter in letters))
-        answer = _told(Fetched(tuple(map(_waiting, letters))))
+            if wait and speaks_pages(request.headers.get(PROTOCOL)):
+                return await self._pages(request, caller, _Reading(mailbox, run, after, wait))
+            letters = await mailbox.fetch(caller.seat, after=after, wait=wait)
+        answer = _told(self._charged(caller, letters))
         answer.headers[HELD] = str(int(mailbox.held_back()))
         return answer
+
+    async def _pages(
+        self, request: web.Request, caller: Caller, reading: "_Reading"
+    ) -> web.StreamResponse:
+        """Pages of letters as they come, until the time to wait is over."""
+        loop, after = asyncio.get_running_loop(), reading.after
+        until = loop.time() + reading.wait
+        answer = web.StreamResponse(
+            headers={PROTOCOL: OFFER, TIME: str(self._bouncer.now()), "Content-Type": PAGES_TYPE}
+        )
+        await answer.prepare(request)
+        letters: tuple[Delivered, ...] | None = None
+        while letters is None or letters:
+            letters = ()
+            # A refusal cannot be told in the middle of an answer: the next request hears it.
+            with suppress(Refusal):
+                reading.mailbox.check_run(caller.seat, reading.run)
+                left = max(0.0, until - loop.time())
+                letters = await reading.mailbox.fetch(caller.seat, after=after, wait=left)
+            after = letters[-1].position if letters else after
+            content = CODEC.encode(self._charged(caller, letters))
+            page = page_of(content, int(reading.mailbox.held_back()))
+            try:
+                async with asyncio.timeout(self.limits.idle):
+                    await answer.write(page)
+            except TimeoutError:
+                raise ConnectionError("the answer is not read") from None
+        await answer.write_eof()
+        return answer
+
+    def _charged(self, caller: Caller, letters: tuple[Delivered, ...]) -> Fetched:
+        """Letters to tell; large ones count as several requests."""
+        self._charge(caller, sum(len(letter.body or b"") for letter in letters))
+        return Fetched(tuple(map(_waiting, letters)))
 
     async def piece(self, request: web.Request) -> web.Response:
         """Bytes of a long letter."""

@@ -5,7 +5,9 @@ from importlib.metadata import version
 
 from sottovoce.transport.problems import Refusal
 
-VERSIONS = (2,)
+# 3: letters come in pages of one open answer, and a part of an upload is not hashed by itself.
+VERSIONS = (2, 3)
+PAGES = 3
 OFFER = ", ".join(map(str, VERSIONS))
 AGENT = f"sottovoce/{version('sottovoce')}"
 _AGENT = re.compile(r"sottovoce/([0-9A-Za-z.+-]{1,40})")
@@ -15,6 +17,11 @@ def program_version(agent: str | None) -> str:
     """The version of the program that a client names; empty if none."""
     said = _AGENT.fullmatch(agent or "")
     return said[1] if said else ""
+
+
+def speaks_pages(offer: str | None) -> bool:
+    """Whether the other side speaks the version in which letters come in pages."""
+    return str(PAGES) in {part.strip() for part in (offer or "").split(",")}
 
 
 def choose_version(offer: str | None) -> int:
