@@ -156,3 +156,35 @@ def test_time_in_which_the_server_held_letters_back_makes_nobody_late(
         assert decider.late == late
 
     at_work(tmp_path, story)
+
+
+def test_a_step_and_the_line_of_what_it_sends_are_one_visit_to_the_seat_s_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits: list[str] = []
+    do = SeatRuntime.do
+
+    async def noted(self: SeatRuntime, action: Callable[..., Any], *arguments: Any) -> Any:
+        visits.append(action.__name__)
+        return await do(self, action, *arguments)
+
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        await begun(agent)
+        first = await agent._next_to_leave()
+        assert first is not None
+        agent.journal.leaving(first.position)
+        agent.journal.mark_sent(first.position)
+        monkeypatch.setattr(SeatRuntime, "do", noted)
+        assert await agent._next_to_leave() is None
+        assert visits == []
+        await agent._take(1, letter(0))
+        second = await agent._next_to_leave()
+        assert second is not None
+        assert second.letter.number == first.letter.number + 1
+        assert visits == ["_delivered"]
+        # What was discarded after its line was written does not leave.
+        await agent._take(2, letter(1))
+        agent.journal.discard(SESSION)
+        assert await agent._next_to_leave() is None
+
+    at_work(tmp_path, story)

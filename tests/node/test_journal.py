@@ -91,6 +91,21 @@ def test_a_letter_marked_sent_is_gone_and_one_that_was_not_is_there(path: Path) 
         assert numbers(journal) == [2, 3]
 
 
+def test_a_journal_knows_without_its_disk_whether_a_letter_waits(path: Path) -> None:
+    with Journal(path, key=KEY) as journal:
+        assert not journal.has_pending
+        journal.commit(letters=[outgoing(0), outgoing(1)])
+        first, second = journal.pending()
+        journal.leaving(first.position)
+        journal.mark_sent(first.position)
+        assert [journal.has_waiting(one.position) for one in (first, second)] == [False, True]
+    with Journal(path, key=KEY) as journal:
+        assert journal.has_pending
+        assert numbers(journal) == [1]
+        journal.discard(b"s")
+        assert not journal.has_pending
+
+
 def test_once_closed_nothing_leaves_but_the_last_word(path: Path) -> None:
     with Journal(path, key=KEY) as journal:
         journal.commit(letters=[outgoing(0), outgoing(1)])

@@ -20,6 +20,7 @@ from sottovoce.paillier import (
     SecretKey,
     generate,
     generate_insecure_for_tests,
+    secret,
 )
 from sottovoce.paillier.profiles import STRENGTHS, strength
 
@@ -242,3 +243,21 @@ def test_a_key_on_another_twin_is_the_same_key() -> None:
     assert key.with_arithmetic(INT) == key
     assert key.with_arithmetic(INT).arithmetic is INT
     assert hash(key.with_arithmetic(INT).public) == hash(key.public)
+
+
+def test_a_process_tests_the_primes_of_a_key_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, tested = toy_key(), []
+    is_prime = type(GMP).is_prime
+
+    def noted(self: object, number: int) -> bool:
+        tested.append(number)
+        return is_prime(GMP, number)
+
+    monkeypatch.setattr(type(GMP), "is_prime", noted)
+    monkeypatch.setattr(secret, "_SOUND", set())
+    for _ in range(3):
+        made()
+        assert sorted(tested.count(prime) for prime in (key.p, key.q, key.hidden_p)) == [1, 1, 1]
+    # Other numbers are another key.
+    with pytest.raises(InputError, match="hidden prime"):
+        made(hidden_p=key.hidden_p + 2)

@@ -356,3 +356,26 @@ def test_a_small_letter_is_on_disk_before_the_bytes_of_a_large_one_are_written(t
     asyncio.run(story())
     assert [name for name, _ in order] == ["small 1", "small 2", "large"]
     assert order[-1] == ("large", 2)
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_refused_job_leaves_nothing_alone_or_beside_others(tmp_path, beside):
+    async def story(mailbox):
+        def refused(to):
+            to.execute("INSERT INTO senders VALUES ('x', 1, X'00')")
+            raise Refusal(409, "past", "it changed its mind")
+
+        # The thread waits in the first job, so that the others share a commit.
+        begun, held = threading.Event(), threading.Event()
+        first = mailbox._committer.submit(lambda to: begun.set() or held.wait(10))
+        assert begun.wait(10)
+        jobs = [mailbox._committer.submit(refused)]
+        jobs += [mailbox._committer.submit(lambda to: None) for _ in range(beside)]
+        held.set()
+        await first
+        told = await asyncio.gather(*jobs, return_exceptions=True)
+        assert isinstance(told[0], Refusal)
+        assert mailbox.held("x").letters == 0
+        await mailbox.post(letter(0))
+
+    run(tmp_path / "mail.db", story)
