@@ -20,7 +20,9 @@ from sottovoce.paillier import (
     SecretKey,
     generate,
     generate_insecure_for_tests,
-    secret,
+)
+from sottovoce.paillier import (
+    secret as secret_keys,
 )
 from sottovoce.paillier.profiles import STRENGTHS, strength
 
@@ -254,7 +256,7 @@ def test_a_process_tests_the_primes_of_a_key_once(monkeypatch: pytest.MonkeyPatc
         return is_prime(GMP, number)
 
     monkeypatch.setattr(type(GMP), "is_prime", noted)
-    monkeypatch.setattr(secret, "_SOUND", set())
+    monkeypatch.setattr(secret_keys, "_SOUND", set())
     for _ in range(3):
         made()
         assert sorted(tested.count(prime) for prime in (key.p, key.q, key.hidden_p)) == [1, 1, 1]
