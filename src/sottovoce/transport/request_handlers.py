@@ -73,7 +73,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _Recipient:
     """What a recipient reads: letters behind a position, for some seconds."""
 
     mailbox: Mailbox
@@ -242,14 +242,14 @@ class RequestHandlers:
         wait = min(wait, LONGEST_WAIT)
         with self._polling(caller, run):
             if wait and speaks_pages(request.headers.get(PROTOCOL)):
-                return await self._pages(request, caller, _Reading(mailbox, run, after, wait))
+                return await self._pages(request, caller, _Recipient(mailbox, run, after, wait))
             letters = await mailbox.fetch(caller.seat, after=after, wait=wait)
         answer = _told(self._charged(caller, letters))
         answer.headers[HELD] = str(int(mailbox.held_back()))
         return answer
 
     async def _pages(
-        self, request: web.Request, caller: Caller, reading: "_Reading"
+        self, request: web.Request, caller: Caller, reading: "_Recipient"
     ) -> web.StreamResponse:
         """Pages of letters as they come, until the time to wait is over."""
         loop, after = asyncio.get_running_loop(), reading.after
