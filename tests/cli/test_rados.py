@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from harness.commands import call
@@ -96,6 +97,19 @@ def test_exported_rados_under_another_key_are_refused(tmp_path: Path) -> None:
         call("rados", "learn", tmp_path / "study.toml", out, "--key", key, "--answers", "false")
 
 
+def test_a_file_that_is_named_twice_and_a_copy_of_one_are_refused(tmp_path: Path) -> None:
+    put_down(tmp_path)
+    key = public_key(tmp_path)
+    out, copy = write(tmp_path, "north", key), tmp_path / "harbour.rados"
+    copy.write_bytes(out.read_bytes())
+    learn = ("rados", "learn", tmp_path / "study.toml", out)
+    answers = ("--key", key, "--answers", "false")
+    with pytest.raises(InputError, match=r"north\.rados: expected every file once"):
+        call(*learn, out, *answers)
+    with pytest.raises(InputError, match=r"harbour\.rados: expected .* found those of .*north"):
+        call(*learn, copy, *answers)
+
+
 KILLED = """
 import os, signal, sys
 from sottovoce.cli import run_process
@@ -129,8 +143,9 @@ def test_a_file_that_exists_is_left_alone_before_anything_is_encrypted(tmp_path:
     out = tmp_path / "north.rados"
     out.write_text("mine")
     words = ["rados", "write", tmp_path / "missing.toml", out, "--data", tmp_path / "missing.csv"]
-    with pytest.raises(KeyFileError, match="already exists"):
+    with pytest.raises(KeyFileError, match="already exists") as refused:
         call(*words, "--key", tmp_path / "missing.key", "--rows", 80)
+    assert "--replace" in refused.value.hints
     assert out.read_text() == "mine"
 
 
@@ -152,5 +167,7 @@ def test_a_third_party_learns_between_processes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     asked = patient_rows(9, 40)
     labels = ReleasedClassifier.load(model).predict(asked)
+    table = pd.DataFrame([row.columns for row in asked])
+    assert ReleasedClassifier.load(model).predict(table).tolist() == labels.tolist()
     right = [label == row.label for label, row in zip(labels, asked, strict=True)]
     assert sum(right) > 24

@@ -10,7 +10,13 @@ from sottovoce import LocalFederation, ReleasedClassifier
 from sottovoce.errors import DamagedFileError, KeyFileError, MismatchError, MisuseError
 from sottovoce.estimators.text_classifier import TextClassifier
 from sottovoce.keyfiles import released_models
+from sottovoce.keyfiles.released_models import ReleasedModel, write_released
 from sottovoce.study import InsecureToyPlan
+from sottovoce.text.columns import ROW, Numeric
+from sottovoce.text.dictionaries import GivenDictionary
+from sottovoce.text.features import FeatureSpace
+from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.labels import Labels
 
 
 class ToyTextClassifier(TextClassifier):
@@ -55,6 +61,23 @@ def test_sentences_and_several_labels(tmp_path: Path) -> None:
     model.export(tmp_path / "model")
     asked = ["heart seen. bone seen.", ""]
     assert ReleasedClassifier.load(tmp_path / "model").predict(asked) == model.predict(asked)
+
+
+def test_a_model_of_a_table_labels_tables(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).integers(-4, 5, (60, 2)) / 4
+    labels = np.where(values[:, 0] > values[:, 1], "up", "down")
+    space = FeatureSpace(
+        GivenDictionary((ROW,)), columns=(Numeric("x1", -1.0, 1.0), Numeric("x2", -1.0, 1.0))
+    )
+    weights = np.array([[0.0], [1.0], [-1.0], [0.0]])
+    names = Labels(("down", "up"))
+    model = ReleasedModel("a table", names, names.names, space, PUBLIC, weights)
+    write_released(tmp_path / "model.json", model)
+    alone = ReleasedClassifier.load(tmp_path / "model.json")
+    apart = values[:, 0] != values[:, 1]
+    assert alone.predict(values[apart]).tolist() == labels[apart].tolist()
+    with pytest.raises(MismatchError, match="expected 2 columns, found 3"):
+        alone.predict(np.zeros((2, 3)))
 
 
 def test_sealed_weights_are_not_exported(tmp_path: Path) -> None:

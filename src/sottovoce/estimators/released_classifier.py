@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sottovoce.encoders import ready
 from sottovoce.errors import MisuseError
-from sottovoce.estimators.peer_parts import as_documents
+from sottovoce.estimators.peer_parts import as_documents, as_rows
+from sottovoce.estimators.tables import is_table
 from sottovoce.keyfiles.released_models import ReleasedModel, read_released
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Classes
@@ -19,7 +20,7 @@ from sottovoce.text.reading import Level
 
 
 class ReleasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types shipped
-    """Labels texts with weights that a study released to its peers; nobody is asked."""
+    """Labels texts, or rows of a table, with weights that a study released; nobody is asked."""
 
     def __init__(self, model: ReleasedModel) -> None:
         """The model of a file; `load` reads one."""
@@ -51,9 +52,12 @@ class ReleasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             hints=("TextClassifier().fit(federation)",),
         )
 
-    def predict(self, texts: Sequence[str | Document]) -> Any:
-        """The labels of texts; at other levels, for every text, (start, end, label) of each row."""
-        documents = as_documents(texts)
+    def predict(self, X: Any) -> Any:
+        """The labels of texts or rows; at other levels (start, end, label) of each row of a text.
+
+        Texts (or documents) where the study had texts, a table with its columns where it had none.
+        """
+        documents = self._documents(X)
         predicted = [
             self._label(classes) for classes in self.model.classes(self.model.scores(documents))
         ]
@@ -67,10 +71,16 @@ class ReleasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             return predicted
         return np.array(predicted, dtype=self.classes_.dtype)
 
-    def decision_function(self, texts: Sequence[str | Document]) -> NDArray[np.float64]:
-        """The scores of texts."""
-        scores = self.model.scores(as_documents(texts))
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores of texts, or of rows of a table."""
+        scores = self.model.scores(self._documents(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _documents(self, X: Any) -> Sequence[Document]:
+        space = self.model.space
+        if not is_table(X) or space.has_text:
+            return as_documents(X)
+        return as_rows(X, names=[column.name for column in space.columns])
 
     def _label(self, classes: Classes) -> Any:
         named = dict(zip(self.model.labels.names, self.model.as_given, strict=True))

@@ -136,10 +136,10 @@ def write_for_information(path: Path, data: bytes, *, synced: bool = True) -> bo
     return True
 
 
-def check_absent(path: Path) -> None:
+def check_absent(path: Path, *, hints: tuple[str, ...] = ()) -> None:
     """Raise if there is something at `path` already, before any work is done for it."""
     if os.path.lexists(path):
-        raise _exists(path)
+        raise _exists(path, hints)
 
 
 def remove_parts(path: Path) -> None:
@@ -212,8 +212,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _exists(path: Path) -> KeyFileError:
-    return KeyFileError(f"{path}: already exists; nothing was changed")
+def _exists(path: Path, hints: tuple[str, ...] = ()) -> KeyFileError:
+    return KeyFileError(f"{path}: already exists; nothing was changed", hints=hints)
 
 
 def room_hints(error: OSError, way_on: str = FREE_SPACE) -> tuple[str, ...]:

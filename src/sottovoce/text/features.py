@@ -22,8 +22,8 @@ from scipy import sparse
 
 from sottovoce.errors import InputError
 from sottovoce.text.blocks import Blocks, tail_places
-from sottovoce.text.columns import GRID, Column, encode_columns
-from sottovoce.text.dictionaries import Dictionary
+from sottovoce.text.columns import GRID, ROW, Column, encode_columns
+from sottovoce.text.dictionaries import Dictionary, GivenDictionary
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.hashing import PUBLIC, DictionaryKey
@@ -84,6 +84,11 @@ class FeatureSpace:
         """The number of columns of a row."""
         further = sum(column.width for column in self.columns)
         return self.dictionary.size + self.blocks.width + further + 1
+
+    @property
+    def has_text(self) -> bool:
+        """Whether rows have text: a table has columns, and one word that all rows have."""
+        return not self.columns or self.dictionary != GivenDictionary((ROW,))
 
     @property
     def fingerprint(self) -> str:

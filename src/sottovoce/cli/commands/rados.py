@@ -23,6 +23,7 @@ Rows = Annotated[
     ),
 ]
 PublicFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="public.key")]
+_OTHER_NAME = ("--replace", "or another name")
 
 
 @app.callback()
@@ -63,7 +64,7 @@ def write(
     from sottovoce.study.stages.encrypted.exported_rados import export_rados
 
     if not replace:
-        storage.check_absent(out)
+        storage.check_absent(out, hints=_OTHER_NAME)
     storage.remove_parts(out)
     described = load_study(study)
     public = keys.read_public(key)
@@ -116,7 +117,7 @@ def learn(
 
     from sottovoce.config.study_file import load_study
     from sottovoce.entropy import SystemEntropy
-    from sottovoce.errors import AbsenceError
+    from sottovoce.errors import AbsenceError, InputError
     from sottovoce.keyfiles import keys
     from sottovoce.keyfiles.rado_files import read_rados
     from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
@@ -129,6 +130,9 @@ def learn(
 
     terms = load_study(study).rehearsed()
     public = keys.read_public(key)
+    for path in files:
+        if files.count(path) > 1:
+            raise InputError(f"{path}: expected every file once, found it more often")
     exported = {str(path): read_rados(path, public) for path in files}
     numbers, sums = added_rados(terms, exported, public)
     program = learn_exported(numbers, sums, entropy=SystemEntropy())
@@ -145,8 +149,9 @@ def learn(
         code = answering.wait()
     if code:
         raise AbsenceError(f"{command[0]}: expected exit code 0, found {code}", party=KEY_HOLDER)
+    counted = "1 file" if len(exported) == 1 else f"{len(exported)} files"
     screen.tell(
-        f"learnt from {len(exported)} files; the model is where the key is",
+        f"learnt from {counted}; the model is where the key is",
         {"files": [str(path) for path in files], "rados": numbers.descent.rados},
         as_json=as_json,
     )
@@ -188,7 +193,7 @@ def answer(
     from sottovoce.transport.pipes import Pipe, converse_over
 
     if not replace:
-        storage.check_absent(out)
+        storage.check_absent(out, hints=_OTHER_NAME)
     described = load_study(study)
     terms = described.rehearsed()
     secret = keys.read_secret(key, read_passphrase(passphrase_file, passphrase_fd))

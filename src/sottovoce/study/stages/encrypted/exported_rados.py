@@ -134,10 +134,20 @@ def added_rados(
             )
         if [(part.layout, part.scale) for part in exported.parts] != list(forms):
             raise MismatchError(f"{name}: expected rados in {len(forms)} parts as the plan has")
+    _check_different(files)
     columns = zip(*(exported.parts for exported in files.values()), strict=True)
     # Each document is in one file, so the sum keeps the bounds that hold for the whole.
     sums = [total(parts).within(scale) for parts, (_, scale) in zip(columns, forms, strict=True)]
     return numbers, sums
+
+
+def _check_different(files: Mapping[str, ExportedRados]) -> None:
+    """Refuse a copy of another file: its documents would count twice."""
+    names = {}
+    for name, exported in files.items():
+        first = names.setdefault(exported.parts, name)
+        if first != name:
+            raise InputError(f"{name}: expected rados of another site, found those of {first}")
 
 
 def learn_exported(
