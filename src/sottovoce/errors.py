@@ -6,6 +6,7 @@ its people can mend) or theirs (something that another party sent or did).
     SottovoceError
     ├── OurError                    this site: its input, its settings, its files
     │   ├── InputError              what a user gave: a file, a column, a label, a value
+    │   │   └── RareClassError      all sites together have too few documents of a class
     │   ├── BoundError              a number would leave the range that was agreed for it
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
@@ -23,6 +24,7 @@ its people can mend) or theirs (something that another party sent or did).
         ├── MalformedError          bytes that are not the one encoding of a value
         ├── ViolationError          a message out of order, out of range, or over budget
         ├── AbsenceError            a party left, or too few are left to go on
+        ├── OtherEntitiesError      peers with columns of their own hold different entities
         └── StoppedError            the coordinator ended the study, and told everybody why
 
 A message says what failed, which thing, what was expected and what was found,
@@ -57,6 +59,10 @@ class InputError(OurError, ValueError):
         """Keep the `message`, and which setting it is about."""
         super().__init__(message, hints=hints)
         self.setting = setting
+
+
+class RareClassError(InputError):
+    """All sites together have fewer documents of a class than the plan asks for."""
 
 
 class SettingFault(NamedTuple):
@@ -155,6 +161,10 @@ class ViolationError(TheirError):
 
 class AbsenceError(TheirError):
     """A party left, or too few are left to go on."""
+
+
+class OtherEntitiesError(TheirError, ValueError):
+    """Peers that must hold the same entities, with the same labels, do not."""
 
 
 class StoppedError(TheirError):

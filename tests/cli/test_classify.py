@@ -226,7 +226,7 @@ def test_rows_without_a_known_word_are_counted_and_marked_only_where_asked_for(
     (tmp_path / "new.csv").write_text(ROWS, encoding="utf-8")
     given = ["classify", tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--home", site.home]
     done = CliRunner().invoke(cli.app, [str(argument) for argument in given])
-    assert "1 of 3 rows have no word that the model knows" in done.stderr
+    assert "1 of 3 rows have no word that the model knows; their text says nothing" in done.stderr
     assert "known word" not in (tmp_path / "out.csv").read_text(encoding="utf-8")
     facts = json.loads(call(site, tmp_path / "new.csv", "--out", tmp_path / "two.csv", "--json"))
     assert facts["wordless"] == 1

@@ -110,6 +110,16 @@ def test_a_file_that_is_named_twice_and_a_copy_of_one_are_refused(tmp_path: Path
         call(*learn, copy, *answers)
 
 
+def test_a_file_without_the_studys_columns_is_told_their_names(tmp_path: Path) -> None:
+    put_down(tmp_path)
+    data = tmp_path / "north.csv"
+    data.write_text(data.read_text(encoding="utf-8").replace("sugar", "glucose"), encoding="utf-8")
+    words = ("rados", "write", tmp_path / "study.toml", tmp_path / "out", "--data", data)
+    with pytest.raises(InputError, match="expected a column 'sugar'") as refused:
+        call(*words, "--key", public_key(tmp_path), "--label", "outcome", "--rows", 80)
+    assert refused.value.hints == ("the study has this column: name yours sugar",)
+
+
 KILLED = """
 import os, signal, sys
 from sottovoce.cli import run_process

@@ -57,6 +57,7 @@ from sottovoce.course.inputs import (
 )
 from sottovoce.course.news import AttemptFailed, SeatWaiting, StageEnded, StudyStopped
 from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.reasons import stopped_error
 from sottovoce.course.terms import Failing
 from sottovoce.course.training_coordinator import HEARS, PHASES, TABLE, step
 from sottovoce.course.view import view_of
@@ -330,6 +331,24 @@ def test_our_own_error_stops_the_study(told: Told) -> None:
     (news,) = [action.news for action in told.did(Emit) if isinstance(action.news, StudyStopped)]
     assert told.tells(Stopped)[0].message.reason == news.reason
     assert "the coordinator ended with an error (input)" in news.reason
+
+
+def test_a_class_that_is_too_rare_everywhere_is_a_reason_of_its_own(told: Told) -> None:
+    told.everybody()
+    told(ProgramEnded(told.state.session, Failure("RareClassError")))
+    (stopped,) = {action.message.reason: action.message for action in told.tells(Stopped)}.values()
+    assert stopped.reason == (
+        "all sites together have too few documents of a class (min_documents a peer)"
+    )
+    assert stopped.reason in str(stopped_error(stopped))
+
+
+def test_peers_with_other_entities_are_named_to_everybody(told: Told) -> None:
+    told.everybody()
+    told(ProgramEnded(told.state.session, Failure("OtherEntitiesError", "valley")))
+    (stopped,) = {action.message.reason: action.message for action in told.tells(Stopped)}.values()
+    assert stopped.reason.endswith("leave out what not every peer has; found others at valley")
+    assert stopped.reason in str(stopped_error(stopped))
 
 
 def test_nonsense_before_there_is_a_roster_ends_the_study_once_there_is_one(told: Told) -> None:

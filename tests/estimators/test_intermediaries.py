@@ -189,8 +189,10 @@ def test_every_message_stands_on_the_card_and_so_does_what_pooling_gives() -> No
 def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="of alice, bob, carol, found one of 'dora'"):
         federation(intermediaries={"dora": "cloud"})
-    with pytest.raises(InputError, match="work on ciphertexts needs engine paillier, found shares"):
+    told = "work on ciphertexts needs engine paillier, found shares"
+    with pytest.raises(InputError, match=told) as refused:
         toy(engine="shares").fit(federation(intermediaries=CLOUDS))
+    assert refused.value.setting == "engine"
     with pytest.raises(InputError, match="a power of 4 of rados, found 100"):
         toy(engine="paillier", contribution="rados", rados=100).fit(
             federation(intermediaries=CLOUDS)

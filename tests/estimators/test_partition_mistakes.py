@@ -14,6 +14,7 @@ from sottovoce.errors import (
     InputError,
     MismatchError,
     MisuseError,
+    OtherEntitiesError,
     ViolationError,
 )
 from sottovoce.estimators import LocalFederation
@@ -82,7 +83,7 @@ def test_peers_with_other_entities_are_named() -> None:
     rows, labels, names = parts["carol"]
     parts["carol"] = (rows.iloc[1:], labels[1:], names[1:])
     federation = LocalFederation(parts, partition="features", shared=entities.shared)
-    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
+    with pytest.raises(OtherEntitiesError, match=r"^carol: expected the same blocks and counts"):
         fit(entities, federation)
     parts["carol"] = (
         rows,
@@ -90,7 +91,7 @@ def test_peers_with_other_entities_are_named() -> None:
         names,
     )
     federation = LocalFederation(parts, partition="features", shared=entities.shared)
-    with pytest.raises(MismatchError, match="carol: expected the blocks and counts of 'alice'"):
+    with pytest.raises(OtherEntitiesError, match=r"^carol: expected the same blocks and counts"):
         fit(entities, federation)
 
 

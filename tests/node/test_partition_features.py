@@ -193,14 +193,21 @@ def test_what_the_settings_say() -> None:
         ('shared = ["ward"]', 'shared = ["age"]', "nobody holds column 'ward'"),
         ('valley = ["sight"]\n', "", "nobody holds column 'sight'"),
         ('["sight"]\n', '["sight", "sugar"]\n', "found 'sugar' at several"),
+        (
+            'ward = ["eye", "heart", "lung"]',
+            "ward = { low = 0, high = 9 }",
+            "shared column 'ward' has no public list of values",
+        ),
         ('partition = "features"\n', "", "shared: expected nothing in partition documents"),
         ("features = 0", "features = 64", "partition features is for columns, found 64 words"),
     ],
 )
 def test_what_does_not_fit_is_named(old: str, new: str, says: str) -> None:
     assert old in TEXT
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=says) as refused:
         parse_study(TEXT.replace("768", "3072").replace(old, new))
+    # As study.toml writes it, not as Python does.
+    assert not any("=(" in hint or "={" in hint for hint in refused.value.hints)
 
 
 def test_two_peers_are_told_at_once_that_an_evaluation_needs_three() -> None:

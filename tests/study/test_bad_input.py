@@ -8,7 +8,14 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.meddling import Crashing
 from harness.studies import BINARY, Case, notes
-from sottovoce.errors import AbsenceError, InputError, MisuseError, SottovoceError, ViolationError
+from sottovoce.errors import (
+    AbsenceError,
+    InputError,
+    MisuseError,
+    RareClassError,
+    SottovoceError,
+    ViolationError,
+)
 from sottovoce.protocols.runner import converse
 from sottovoce.study import InsecureToyPlan, Participant, Policy, Role, Roster, Study, StudyPlan
 from sottovoce.study.party_context import PartyContext
@@ -166,7 +173,7 @@ def test_documents_that_cannot_be_used_name_their_peer(binary: Case) -> None:
 
 def test_a_class_below_the_minimum_stops_the_study(binary: Case) -> None:
     labels = Labels(("never", "routine", "urgent"))
-    with pytest.raises(InputError, match=r"class 'never': expected at least 9 documents"):
+    with pytest.raises(RareClassError, match=r"class 'never': expected at least 9 documents"):
         binary.changed(labels=labels, rare="stop").run()
 
 

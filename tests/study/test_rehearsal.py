@@ -41,6 +41,13 @@ def test_documents_of_two_classes_pass() -> None:
     assert "takes at most 8" in said
 
 
+def test_a_class_that_no_row_has_is_named() -> None:
+    labels = Labels(("never", "routine", "urgent"))
+    rehearsed = check_documents(study(labels=labels), "north", NORTH)
+    said = " ".join(rehearsed.sentences(study().plan))
+    assert "no row here has 'never': other sites must bring such rows" in said
+
+
 @pytest.mark.parametrize(
     ("documents", "says", "fix"),
     [

@@ -98,6 +98,7 @@ class SourceChoice:
             label=typed.label if names else (),
             categorical=tuple(item.name for item in columns if not isinstance(item, Numeric)),
             numeric=tuple(item.name for item in columns if isinstance(item, Numeric)),
+            agreed=True,
             qualified=any(":" in kind for kind in plan.labelled.types),
             empty=Empty.SKIP if learning else Empty.KEEP,
             limits=SourceLimits(document_bytes=self.longest),

@@ -26,6 +26,8 @@ _WORDS = {
     DECLINED: "declined by its owner",
     "InputError": "its documents or settings cannot be used",
 }
+_TOO_RARE = errors.RareClassError.__name__
+_OTHER_ENTITIES = errors.OtherEntitiesError.__name__
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,15 @@ def helper_left(kind: str, *, seat: str) -> StopReason:
 def ended(failure: Failure) -> StopReason:
     """The reason after the coordinator's own program failed, by its own or another's fault."""
     kind, party = failure.kind, failure.party
+    if kind == _OTHER_ENTITIES:
+        others = "the same entities with the same labels: leave out what not every peer has"
+        return StopReason(kind, party, f"expected at all peers {others}; found others at {party}")
     if party:
         return StopReason(kind, party, f"the coordinator refused what {party} sent")
+    if kind == _TOO_RARE:
+        # The plan's own labels and minimum; which class it is, each site sees in its own documents.
+        too_few = "all sites together have too few documents of a class (min_documents a peer)"
+        return StopReason(kind, COORDINATOR, too_few)
     return StopReason(kind, COORDINATOR, f"the coordinator ended with {an_error(kind)}")
 
 
@@ -175,7 +184,7 @@ def disputed(verdict: Judgement) -> StopReason:
     )
 
 
-_TELLING = (ABSENCE, "InputError", DECLINED)
+_TELLING = (ABSENCE, "InputError", DECLINED, _TOO_RARE, _OTHER_ENTITIES)
 """Kinds of failure whose reason is complete; for others the error comes first."""
 
 

@@ -110,8 +110,8 @@ class Joined:
 class Classified(Answer):
     """The labels, their cost, and the numbers of rows without a known word.
 
-    The bias alone decides the label of such a row. `because` holds the words that decided each
-    label, if they were asked for.
+    Further columns and the bias alone decide the label of such a row. `because` holds the words
+    that decided each label, if they were asked for.
     """
 
     charged: int = 0

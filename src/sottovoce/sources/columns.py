@@ -18,6 +18,8 @@ _LISTED = 20
 # How near a name must be to be suggested; where it may be the first row of a text, the same.
 _NEAR, _SAME = 0.6, 1.0
 _NAME_CHARACTERS, _WIDE_CHARACTERS = 32, 6
+AGREED = "[columns]"
+"""In place of an option: the study named the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,10 @@ class Header:
         """The error that suggests the nearest column, and lists all where that is safe."""
         near = _nearest(wanted, self.columns, cutoff=_NEAR if self.certain else _SAME)
         hints = [f"{option} {_quoted(column)}" for column in near]
+        if option == AGREED:
+            hints = [f"the study has this column: name yours {_quoted(wanted)}"]
         numbers = tuple(str(number + 1) for number in range(len(self.columns)))
-        if self.columns and self.columns == numbers:
+        if self.columns and self.columns == numbers and option != AGREED:
             hints = [f"columns without names are counted from 1: {option} 1"]
         if not self.certain:
             hints += [

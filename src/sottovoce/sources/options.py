@@ -84,7 +84,7 @@ class SourceOptions:
     subfolder as well); a `labels_file` gives either all of these columns. For BRAT a `label_map`
     renames entity types, and those outside it are left out. With `qualified`, other facts about
     entities make spans, too: attributes (`Disease:Negated`), and what takes part in relations and
-    events (`Treats:Drug`).
+    events (`Treats:Drug`). With `agreed`, further columns are a study's, and have its names.
     """
 
     text: str | tuple[str, ...] | None = None
@@ -102,6 +102,7 @@ class SourceOptions:
     pattern: str = "*.txt"
     labels_file: Path | None = None
     qualified: bool = False
+    agreed: bool = False
     empty: Empty = Empty.SKIP
     limits: SourceLimits = field(default_factory=SourceLimits)
 

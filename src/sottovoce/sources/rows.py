@@ -9,7 +9,7 @@ from math import isfinite
 import msgspec
 
 from sottovoce.errors import InputError
-from sottovoce.sources.columns import Header, shown_column
+from sottovoce.sources.columns import AGREED, Header, shown_column
 from sottovoce.sources.options import Empty, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.text.documents import Document, Label, NestedJson, Origin, Span, Value
@@ -72,8 +72,9 @@ def select(header: Header, options: SourceOptions) -> ColumnSelection:
             )
     group = header.find(named(options.group), option="--group")
     taken = {*text, *label, *group}
-    numeric = _further(header, options.numeric, taken, option="--numeric")
-    categorical = _further(header, options.categorical, taken | {*numeric}, option="--categorical")
+    numbers, values = (AGREED, AGREED) if options.agreed else ("--numeric", "--categorical")
+    numeric = _further(header, options.numeric, taken, option=numbers)
+    categorical = _further(header, options.categorical, taken | {*numeric}, option=values)
     kept = header.find(options.kept, option="--keep")
     chosen = ColumnSelection(text, label, group, categorical, numeric, kept)
     header.check_unique(chosen.columns)

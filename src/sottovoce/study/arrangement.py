@@ -166,12 +166,17 @@ class Arrangement:
             twice is not None,
             "shared",
             f"expected every column at one peer or shared by all, found {twice!r} at several",
-            f"share it: shared=[{twice!r}]",
+            f"share it: shared=({twice!r},)",
         )
         empty = next((holding.peer for holding in self.own if not holding.columns), None)
         yield SettingFault(empty is not None, "own", f"{empty!r} has no column of its own")
         lost = next((name for name in by_name if name not in held), None)
-        yield SettingFault(lost is not None, "columns", f"nobody holds column {lost!r}")
+        yield SettingFault(
+            lost is not None,
+            "columns",
+            f"nobody holds column {lost!r}",
+            "add it to its peer's own columns, or leave it out",
+        )
         stranger = next((name for name in held if name not in by_name), None)
         yield SettingFault(
             stranger is not None, "shared", f"expected a column of the plan, found {stranger!r}"
@@ -188,7 +193,7 @@ class Arrangement:
             open_ended is not None,
             "shared",
             f"the shared column {open_ended!r} has no public list of values",
-            f"categories={{{open_ended!r}: (…)}}",
+            f"list the values of {open_ended!r}, or let one peer hold it",
         )
 
     def shared_columns(self, columns: Sequence[Column]) -> tuple[Categorical, ...]:

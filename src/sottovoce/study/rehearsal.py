@@ -37,6 +37,7 @@ class Rehearsed:
     documents: int
     features: int
     rare: Mapping[str, int]
+    absent: tuple[str, ...] = ()
 
     def sentences(self, plan: StudyPlan) -> Iterator[str]:
         """The numbers as sentences."""
@@ -47,6 +48,9 @@ class Rehearsed:
                 f"class {name!r} {becomes}: {number} of its documents are to train with, and "
                 f"the minimum is {plan.min_documents}"
             )
+        if self.absent:
+            names = ", ".join(map(repr, self.absent))
+            yield f"no row here has {names}: other sites must bring such rows"
         if plan.dictionary is DictionaryKind.JOINT:
             yield (
                 f"{self.features:,} words and stretches of characters are in at least "
@@ -63,7 +67,9 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
     training, rare = _to_train_with(study, name, documents)
     counts = own_counts(study, name, training, PUBLIC)
     _check_minimum(study, name, counts)
-    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare)
+    by_class = zip(study.plan.labels.names, counts.rows_by_class.tolist(), strict=True)
+    absent = tuple(label for label, rows in by_class if not rows and label not in rare)
+    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare, absent)
 
 
 def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:

@@ -373,7 +373,7 @@ class Study:
                 f"study {self.plan.name!r}: work on ciphertexts needs engine paillier, "
                 "found shares",
                 hints=('engine="paillier"',),
-                setting="features",
+                setting="engine",
             )
         if self.engine is Engine.SHARES and self.roster.dealer is None:
             raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.errors import InputError, ViolationError
+from sottovoce.errors import RareClassError, ViolationError
 from sottovoce.numbers.rounding import rounded_up
 from sottovoce.study.choices import Rare
 from sottovoce.study.study import Study
@@ -94,7 +94,7 @@ def published(
         by_class = np.where(by_class >= fewest, by_class, 0)
     for name, count in zip(study.plan.labels.names, by_class.tolist(), strict=True):
         if count < fewest and (count or not tolerant):
-            raise InputError(
+            raise RareClassError(
                 f"class {name!r}: expected at least {fewest} documents "
                 f"({study.plan.min_documents} for each of {holders} peers), found fewer",
                 hints=("join rare classes, or bring more documents",),

@@ -259,7 +259,7 @@ class _Labelled:
         if answer.wordless:
             screen.say(
                 f"{len(answer.wordless):,} of {len(answer.classes):,} rows have no word that the "
-                f"model knows; their label comes from the bias alone",
+                f"model knows; their text says nothing about their label",
                 err=True,
             )
 

@@ -453,8 +453,8 @@ def check_enough_peers(study: Study) -> None:
     """Refuse, before anybody waits, an evaluation whose totals two peers would read off."""
     peers = len(study.roster.peers)
     if peers < FEWEST_PEERS:
+        why = ": of two, each would subtract its own table from the total" if peers > 1 else ""
         raise InputError(
-            f"evaluate: expected at least {FEWEST_PEERS} peers, found {peers}: of two, each would "
-            "subtract its own table from the total",
+            f"evaluate: expected at least {FEWEST_PEERS} peers, found {peers}{why}",
             hints=("label documents of your own: sottovoce classify notes.csv --out labelled.csv",),
         )

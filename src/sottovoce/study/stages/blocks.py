@@ -21,13 +21,14 @@ two of C, E, D pool: together they would see block sums, and whose they are, bec
 has one holder.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from sottovoce.errors import MismatchError, ViolationError
+from sottovoce.errors import OtherEntitiesError, ViolationError
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words
@@ -243,13 +244,16 @@ def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
 
 def compare_counts(study: Study) -> Party[None]:
     """At the coordinator: refuse peers that do not hold the same entities."""
-    first, *others = study.roster.peers
-    expected = yield from receive(first, CountsDigest)
-    for name in others:
-        digest = yield from receive(name, CountsDigest)
-        if digest.digest != expected.digest:
-            raise MismatchError(
-                f"{name}: expected the blocks and counts of {first!r}, found others: peers must "
-                "hold the same entities with the same labels",
-                hints=("leave out entities that not every peer has",),
-            )
+    digests = {}
+    for name in study.roster.peers:
+        digests[name] = (yield from receive(name, CountsDigest)).digest
+    ((usual, holders),) = Counter(digests.values()).most_common(1)
+    # Where no two agree, nobody can tell who is right.
+    odd = [name for name, digest in digests.items() if digest != usual or holders == 1]
+    if odd:
+        raise OtherEntitiesError(
+            "expected the same blocks and counts at all peers, found others: peers must hold the "
+            "same entities with the same labels",
+            party=", ".join(odd),
+            hints=("leave out entities that not every peer has",),
+        )
