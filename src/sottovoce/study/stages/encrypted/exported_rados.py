@@ -143,7 +143,7 @@ def added_rados(
 
 def _check_different(files: Mapping[str, ExportedRados]) -> None:
     """Refuse a copy of another file: its documents would count twice."""
-    names = {}
+    names: dict[tuple[Ciphertext, ...], str] = {}
     for name, exported in files.items():
         first = names.setdefault(exported.parts, name)
         if first != name:
