@@ -108,5 +108,5 @@ def test_a_site_refuses_totals_that_its_peers_cannot_have(mallory: Mallory) -> N
 
 def test_who_claims_few_rows_cannot_contribute_as_if_it_had_many(mallory: Mallory) -> None:
     mallory.claimed = 300
-    with pytest.raises(SottovoceError, match="expected no more than the published rows can have"):
+    with pytest.raises(SottovoceError, match="larger than the published rows can give"):
         mallory.train()

@@ -100,9 +100,7 @@ def test_a_content_that_was_padded_otherwise_is_refused(padded: bytes) -> None:
     shared = ephemeral.agree(recipient.public) + sender.agree(recipient.public)
     cipher, nonce = _schedule(shared, ephemeral.public, address)
     box = ephemeral.public + cipher.encrypt(nonce, padded + bytes(0), address.label)
-    with pytest.raises(
-        MalformedError, match=r"after its content there is more than zeros|at least 52 bytes"
-    ):
+    with pytest.raises(MalformedError, match=r"padding after its content|at least 52 bytes"):
         unseal(box, address, key=recipient)
 
 
@@ -128,11 +126,11 @@ def test_identities_sign_for_one_purpose() -> None:
         ("keys/v1", (b"a", b"bc", b"")),
         ("keys/v1a", (b"", b"bc")),
     ):
-        with pytest.raises(ViolationError, match=r"alice: expected 'keys/v.* signed by the pinned"):
+        with pytest.raises(ViolationError, match=r"alice: 'keys/v.* is not signed by the pinned"):
             pins.check("alice", signature, purpose, *parts)
-    with pytest.raises(ViolationError, match="found another signature"):
+    with pytest.raises(ViolationError, match="is not signed by the pinned"):
         pins.check("alice", b"short", "keys/v1")
-    with pytest.raises(InputError, match="expected an identity for 'eve', found none"):
+    with pytest.raises(InputError, match="no identity is pinned for 'eve'"):
         pins.check("eve", signature, "keys/v1")
     assert "secret" not in repr(alice)
     assert alice.secret.hex() not in repr(alice)

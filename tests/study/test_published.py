@@ -89,7 +89,7 @@ def test_who_is_shown_another_dictionary_is_in_no_sum(
         return packet.recipient == to and is_kind(packet, kind)
 
     monkeypatch.setattr(pairwise, "collect_keys", deviating)
-    with pytest.raises(ViolationError, match="or it was shown something else than we were"):
+    with pytest.raises(ViolationError, match="or it was shown other values than we were"):
         case.run(meddler=rewriting(published, kind, change))
     # Nothing of the training was sent, by anybody who was shown the same or something else.
     assert {letter.session for letter in sent} == {case.study.session("dictionary", "1")}
@@ -122,7 +122,7 @@ def test_who_is_told_another_mean_is_in_no_sum(
 
     monkeypatch.setattr(pairwise, "collect_keys", deviating)
     meddler = rewriting(mean, JointMean, further)
-    with pytest.raises(ViolationError, match="or it was shown something else than we were"):
+    with pytest.raises(ViolationError, match="or it was shown other values than we were"):
         case.run(meddler=meddler)
     # Every peer's part of the mean, and nothing of anybody's moments.
     assert meddler.done == 1
@@ -143,7 +143,7 @@ def test_in_a_quorum_who_is_told_another_mean_is_in_no_sum(binary: Case, role: R
         return packet.recipient == to and is_kind(packet, JointMean)
 
     meddler = rewriting(mean, JointMean, further)
-    with pytest.raises(ViolationError, match="shown something else than we were") as caught:
+    with pytest.raises(ViolationError, match="was shown other public values") as caught:
         case.run(meddler=meddler, key=None)
     assert meddler.done == 1
     assert not opened

@@ -300,7 +300,7 @@ def test_a_consent_that_its_participant_did_not_sign_is_refused(binary: Case) ->
     for name in roster.names:
         party = PartyContext.open(study, signers[name], entropy=entropy)
         programs[name] = collected(party, binary.key) if name == "coordinator" else consented(party)
-    with pytest.raises(ViolationError, match="bob: expected 'roles/consent/v1' signed"):
+    with pytest.raises(ViolationError, match="bob: 'roles/consent/v1' is not signed"):
         Conversation(programs).run()
 
 
@@ -322,7 +322,7 @@ def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Cas
 
     assert agree(binary, binary.key)["north"].key == binary.key.public
     meddler = rewriting(lambda packet: is_kind(packet, AgreedStudy), AgreedStudy, swapped)
-    with pytest.raises(ViolationError, match="coordinator: expected 'roles/paillier-key/v1' sig"):
+    with pytest.raises(ViolationError, match="coordinator: 'roles/paillier-key/v1' is not sig"):
         agree(binary, binary.key, meddler)
 
 

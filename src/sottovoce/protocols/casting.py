@@ -1,4 +1,4 @@
-"""The cast of a conversation: two-party protocols address roles, a cast names their parties."""
+"""The cast of a conversation: which party plays which role of a two-party protocol."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -47,12 +47,12 @@ class Cast:
             raise InputError(f"cast: expected every party in one role, found {twice[0]!r} twice")
 
     def seated(self, program: Party[R]) -> Party[R]:
-        """The program, with its roles played by the parties of this cast."""
+        """Return the program, with its roles replaced by the parties of this cast."""
         return _renamed(program, {KEY_HOLDER: self.coordinator, EVALUATOR: self.evaluator})
 
 
 def _renamed(program: Party[R], names: Mapping[str, str]) -> Party[R]:
-    """The program with every name of a role replaced, in what it does and in what it reports."""
+    """Replace every name of a role, in the program's actions and in its errors."""
     value: object = None
     error: BaseException | None = None
     while True:
@@ -86,7 +86,7 @@ def _addressed(action: Action, names: Mapping[str, str]) -> Action:
 
 
 def agreed_from(sender: str, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
-    """The ciphertext, if it has the agreed form; else an error that names its sender."""
+    """Return the ciphertext; raise an error that names its sender if its form is not agreed."""
     try:
         return ciphertext.expected(layout, scale)
     except ViolationError as error:

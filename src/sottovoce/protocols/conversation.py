@@ -7,8 +7,8 @@
 
 A program does no I/O: `runner.Table` runs programs in memory, a transport runs
 the same ones over a network, both through `seat.Seat`. Programs compose with
-`yield from`. The lower-case helpers below say the same as the actions, and let
-a type checker know what comes back.
+`yield from`. The lower-case helpers below yield the same actions, and tell a type checker what
+comes back.
 """
 
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -59,16 +59,16 @@ class Ask:
 class Gather:
     """Wait for one message of `kind` from each of `senders`; returns those that came.
 
-    There is no clock in here: the runner of the program says when the time is up (`Seat.expire`).
-    The result maps each sender that was in time to its message, in the order of `senders`; a later
-    message is discarded.
+    A program has no clock: its runner decides when the time is up (`Seat.expire`). The result maps
+    each sender that was in time to its message, in the order of `senders`; a later message is
+    discarded.
     """
 
     kind: type[Message]
     senders: tuple[str, ...]
     keep: Callable[[str, Any], Message] | None = field(default=None, repr=False)
-    """Called once with each message when it comes; its result is stored. A sum need not hold its
-    parts."""
+    """Called once with each message when it comes; only its result is stored, so a sum need not
+    keep its parts."""
     steps_left: int | None = field(default=None, compare=False)
 
 
@@ -111,7 +111,7 @@ def dismiss(to: str) -> Party[None]:
 
 
 def ahead(steps: int, program: Party[R]) -> Party[R]:
-    """Run one of several equal steps, and say with each wait how many follow it.
+    """Run one of several equal steps, and state with each wait how many steps follow it.
 
     Only progress displays use it.
     """
@@ -119,7 +119,7 @@ def ahead(steps: int, program: Party[R]) -> Party[R]:
 
 
 def followed_by(steps: int, program: Party[R]) -> Party[R]:
-    """Run a program that counts its steps, and that `steps` others follow."""
+    """Run a program that counts its own steps, and add `steps` to each count of steps left."""
     return _said_left(program, lambda left: None if left is None else left + steps)
 
 

@@ -1,7 +1,7 @@
 """The one guard before a key holder's answers: order, range and budget.
 
 An answer is a plain function of its question. The guard decides whether the question may be asked
-now and how often, and names the asker of one that may not:
+now and how often; if not, its error names the asker:
 
     guard = Guard(EVALUATOR, [
         [Rule(FixOperand, fix, budget=1)],
@@ -12,8 +12,8 @@ now and how often, and names the asker of one that may not:
 Stages follow each other in the order given: the first question of the next
 stage closes the one before. A question that was answered already gets exactly
 the answer that it got before and costs nothing (the asker resends after a
-crash); once `REMEMBERED` newer ones were answered, it is refused. A question of
-another session never comes this far: the seat refuses its packet.
+crash); once `REMEMBERED` newer ones were answered, it is refused. A question of another session
+does not reach the guard: the seat refuses its packet.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ REMEMBERED = 16
 class AnswerRule(Generic[A]):
     """A kind of question, the function that answers it, and how many may be asked.
 
-    `answer` refuses what is out of range with any error of `errors.py`; the
-    guard turns it into a `ViolationError` of the asker.
+    `answer` may raise any error of `errors.py` for a question out of range; the guard turns it into
+    a `ViolationError` that names the asker.
     """
 
     kind: type[Question[A]]
@@ -79,12 +79,12 @@ class AnswerGuard:
         return self._asked.total()
 
     def answer(self, question: Question[A]) -> A:
-        """The answer, or a `ViolationError` that names the asker."""
+        """Return the answer, or raise a `ViolationError` that names the asker."""
         digest = hashlib.blake2b(self._codec.encode(question), digest_size=32).digest()
         if digest in self._answers:
             return self._answers[digest]  # type: ignore[return-value]  # stored under its question
         if digest in self._seen:
-            raise self._refusal(f"expected a new {type(question).__name__}, found an old one again")
+            raise self._refusal(f"an old {type(question).__name__} came again")
         rule = self._admit(type(question))
         try:
             answer: A = rule.answer(question)
@@ -99,7 +99,7 @@ class AnswerGuard:
         return answer
 
     def _admit(self, kind: type[Question[Any]]) -> AnswerRule[Any]:
-        """The current rule for this kind; moves on to the next stage if that begins with it."""
+        """Return the rule for this kind, moving on to the next stage if that begins with it."""
         if kind not in self._stages[self._stage] and self._stage + 1 < len(self._stages):
             following = self._stages[self._stage + 1]
             self._stage += kind in following

@@ -1,4 +1,4 @@
-"""The identities of the parties: signing keys, and the pinned public keys of all others."""
+"""The identities of the parties: their own signing keys, and everybody's pinned public keys."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Pins:
-    """The public identity of every party, as the people compared them out of band."""
+    """The public identity of every party, which people compared out of band."""
 
     publics: Mapping[str, bytes]
 
@@ -67,13 +67,13 @@ class Pins:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         if name not in self.publics:
-            raise InputError(f"pins: expected an identity for {name!r}, found none")
+            raise InputError(f"pins: no identity is pinned for {name!r}")
         try:
             pinned = Ed25519PublicKey.from_public_bytes(self.publics[name])
             pinned.verify(signature, framed(purpose, *parts))
         except (InvalidSignature, ValueError) as error:
             raise ViolationError(
-                f"expected {purpose!r} signed by the pinned identity, found another signature",
+                f"{purpose!r} is not signed by the pinned identity",
                 party=name,
             ) from error
 
@@ -90,7 +90,7 @@ def shown_by(teller: str) -> Iterator[None]:
 
 
 def framed(purpose: str, *parts: bytes) -> bytes:
-    """Encode the parts: no two lists of parts, and no two purposes, give the same bytes."""
+    """Encode the parts so that different parts, or another purpose, never give the same bytes."""
     pieces = (purpose.encode(), *parts)
     return b"".join(len(piece).to_bytes(8) + piece for piece in pieces)
 

@@ -10,10 +10,10 @@ from sottovoce.wire.tags import kebab
 
 @dataclass(frozen=True)
 class Disclosure:
-    """The information that a message reveals, in words for a data protection officer.
+    """What a message reveals, in words for a data protection officer.
 
-    `seen_by` says who receives it, `reveals` what it could learn from it, and
-    `assuming` what must hold for it to learn no more than that.
+    `seen_by` says who receives the message, `reveals` what the receiver could learn from it, and
+    `assuming` what must hold for the receiver to learn no more than that.
     """
 
     seen_by: str
@@ -37,7 +37,7 @@ class Message(Value, frozen=True):
             total: Words
 
     The tag on the wire is the name of the class (`masked-sum`), so no two kinds
-    may have the same name. A kind without a disclosure cannot be written.
+    may have the same name. Defining a kind without a disclosure is an error.
     """
 
     discloses: ClassVar[Disclosure]
@@ -79,7 +79,7 @@ class Question(Message, Generic[A], frozen=True):
 
 
 class Enough(Message, frozen=True):
-    """The asker's last word to a party that answers questions."""
+    """The asker has no more questions for the party that answers them."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the party that answered, such as the key holder",

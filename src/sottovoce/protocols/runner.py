@@ -1,4 +1,4 @@
-"""A table in memory at which any number of parties talk, every message as its bytes."""
+"""Runs any number of party programs against each other in memory, every message as its bytes."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -15,10 +15,10 @@ from sottovoce.wire.codec import tag_of
 
 
 class Meddler:
-    """Stands between the parties and does nothing; a test's own may lose, change or stop things."""
+    """Stands between the parties and does nothing; tests derive ones that interfere."""
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
-        """Return the packets that arrive in place of `packet`: none, the same, others."""
+        """Return the packets that arrive in place of `packet`: none, the same one, or others."""
         return (packet,)
 
     def silent(self) -> Iterable[Packet]:
@@ -43,11 +43,11 @@ class Outcome:
 class Conversation:
     """Runs party programs against each other, always in the same order.
 
-    Packets are delivered first come, first served. When none is under way, the parties that crashed
-    are declared gone; then the first party (in the order given) that still gathers is told that its
-    time is up; and if nobody gathers, no program can continue, which is an `AbsenceError` that says
-    who waits for what. `gone` are the parties that crashed, `failed` is the party whose program
-    raised an error.
+    Packets are delivered in the order in which they were sent. When none is left, the parties that
+    crashed are declared gone. Then the first party (in the order given) that still gathers is told
+    that its time is up. If nobody gathers, no program can continue: an `AbsenceError` says who
+    waits for what. `gone` are the parties that crashed, `failed` is the party whose program raised
+    an error.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Conversation:
     ) -> None:
         """Seat every program under its name; `recorded` keeps what each of them received.
 
-        `on_steps` hears how many steps of the computation follow, whenever a program knows it.
+        `on_steps` is called with the number of steps that follow, whenever a program knows it.
         """
         self._on_steps = on_steps
         self.traffic = Traffic()
@@ -133,7 +133,7 @@ class Conversation:
             self._on_steps(waiting.steps_left)
 
     def _nudge(self) -> bool:
-        """No packet is on its way: report a party that left, or end a gather."""
+        """Continue when no packet is on its way: report a party that left, or end a gather."""
         held = list(self._meddler.silent())
         if held:
             self._under_way.extend(held)
@@ -154,7 +154,7 @@ class Conversation:
         raise AbsenceError(f"no program can continue: {stuck}")
 
     def _watched(self, name: str, program: Party[Any]) -> Party[Any]:
-        """The program, which the meddler may stop before any of its actions."""
+        """Run the program, which the meddler may stop before any of its actions."""
         step, value = 0, None
         error: BaseException | None = None
         while True:

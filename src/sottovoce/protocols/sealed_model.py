@@ -1,4 +1,4 @@
-"""The study's key on its way to everybody, and the sealed model on its way back."""
+"""The messages that carry the study's key to everybody and the sealed model back."""
 
 from typing import ClassVar, TypeVar
 
@@ -34,14 +34,14 @@ class SealedModel(Message, frozen=True):
 
 
 def check_key(coordinator: str, key: PublicKey) -> Party[None]:
-    """Stop, before anything is sent, if the study's key is not the one that we were given."""
+    """Stop, before anything is sent, if the coordinator's key is not the one that we know."""
     study_key = yield from receive(coordinator, StudyKey)
     if study_key.key != key.to_bytes():
         raise ViolationError(f"expected the {key}, found another key", party=coordinator)
 
 
 def closing(program: Party[R]) -> Party[R]:
-    """The evaluator's questions, then its `Enough` to the key holder."""
+    """Run the evaluator's program, then send `Enough` to the key holder."""
     result = yield from program
     yield from dismiss(KEY_HOLDER)
     return result

@@ -30,7 +30,7 @@ _AUTHENTICATED = b"\x02"
 
 @dataclass(frozen=True)
 class X25519Key:
-    """A Diffie-Hellman key of one round."""
+    """A Diffie–Hellman key of one round."""
 
     secret: bytes = field(repr=False)
 
@@ -41,7 +41,7 @@ class X25519Key:
 
     @cached_property
     def public(self) -> bytes:
-        """The half that others see."""
+        """The public half."""
         return self._private.public_key().public_bytes_raw()
 
     @cached_property
@@ -79,7 +79,7 @@ def seal(content: bytes, address: Address, *, key: X25519Key, size: int, entropy
 
 
 def unseal(box: bytes, address: Address, *, key: X25519Key) -> bytes:
-    """The content of a box for the holder of `key`; `MalformedError` if anything was changed."""
+    """Return the content of a box for the holder of `key`; raise `MalformedError` if it changed."""
     if len(box) < OVERHEAD:
         raise MalformedError(f"box: expected at least {OVERHEAD} bytes, found {len(box)}")
     ephemeral = box[:KEY_BYTES]
@@ -92,7 +92,7 @@ def unseal(box: bytes, address: Address, *, key: X25519Key) -> bytes:
     length = int.from_bytes(padded[:4])
     content, padding = padded[4 : 4 + length], padded[4 + length :]
     if len(content) != length or padding.count(0) != len(padding):
-        raise MalformedError("box: after its content there is more than zeros")
+        raise MalformedError("box: the padding after its content is not all zeros")
     return content
 
 

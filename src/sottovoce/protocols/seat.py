@@ -1,11 +1,10 @@
-"""Runs one party's program: its inbox, and the order of its messages.
+"""A seat runs one party's program, keeps its inbox and checks the order of its messages.
 
-The same seat serves the in-memory runner, the network and the fault simulator:
-they hand it packets, tell it who left and when the time for gathering is up,
-and carry away what it sends. A packet names its session, sender and number, so
-a message of another session, of another attempt, repeated with a change, or out
-of order is refused, naming the party; the very same packet again (a resend
-after a crash) is ignored.
+The in-memory runner, the network and the fault simulator use the same seat: they give it packets,
+tell it who left and when the time for gathering is up, and deliver what it sends. A packet names
+its session, sender and number. A message of another session or attempt, one out of order, or one
+repeated with a change is refused, and the error names the party. The very same packet again (a
+resend after a crash) is ignored.
 """
 
 import hashlib
@@ -31,9 +30,9 @@ from sottovoce.wire.codec import tag_of
 
 R = TypeVar("R")
 
-# Tags are compared and never shown: one nonce does for all of them.
+# Tags are compared and never shown, so one nonce is enough for all of them.
 _NONCE = bytes(12)
-# The messages by which a sender may run ahead of the program before it is refused.
+# The number of messages by which a sender may be ahead of the program before it is refused.
 MAX_WAITING = 1024
 
 
@@ -61,7 +60,7 @@ class _Line:
 
 @dataclass(frozen=True, repr=False)
 class _Next:
-    """The input of a waiting program: a value, or an error to raise."""
+    """The next input of a waiting program: a value, or an error to raise."""
 
     value: Any = None
     error: TheirError | None = None
@@ -128,7 +127,7 @@ class Seat(Generic[R]):
             self.accept(sender, packet)
 
     def accept(self, sender: str, packet: Packet) -> None:
-        """Take in a packet of `sender` that is decoded already; `deliver` takes its bytes."""
+        """Take in a decoded packet of `sender`; `deliver` takes its bytes."""
         try:
             line = self._line_from(sender)
             if line.left or not self._is_next(sender, line, packet):
@@ -146,7 +145,7 @@ class Seat(Generic[R]):
         self._go(_Next(error=error))
 
     def came(self, packet: Packet) -> bool:
-        """Whether this very packet was taken in before: a resend, which changes nothing."""
+        """Whether this very packet was taken in before, so that it is a resend."""
         line = self._lines.get(packet.sender)
         if line is None or packet.session != self._session or packet.recipient != self.name:
             return False
@@ -165,11 +164,11 @@ class Seat(Generic[R]):
         self._go(self._ready())
 
     def has_left(self, partner: str) -> bool:
-        """Whether this seat was told that `partner` is gone."""
+        """Whether this seat was told that `partner` has left."""
         return self._lines[partner].left
 
     def check_surplus(self) -> None:
-        """Refuse whatever came and was never waited for, once the program has finished."""
+        """Refuse every message that the finished program never waited for."""
         for partner, line in self._lines.items():
             self._drop_missed(line)
             if line.waiting:
@@ -204,7 +203,7 @@ class Seat(Generic[R]):
         return ()
 
     def describe(self) -> str:
-        """Say what this party is doing, in words for an error message."""
+        """Return what this party is doing, in words for an error message."""
         match self.waiting:
             case Receive(sender, kinds):
                 return f"waits for {_names(kinds)} from {sender!r}"
@@ -218,7 +217,7 @@ class Seat(Generic[R]):
         return self._lines[sender]
 
     def _is_next(self, sender: str, line: _Line, packet: Packet) -> bool:
-        """Whether the packet is the next of its sender (False: it came before, unchanged)."""
+        """Whether the packet is its sender's next one (False: it came before, unchanged)."""
         if packet.session != self._session:
             raise ViolationError(
                 f"{self.name} expected a message of this session, and this is of another"
@@ -262,7 +261,7 @@ class Seat(Generic[R]):
             line.missed.remove(type(line.waiting.popleft().message))
 
     def _ready(self) -> "_Next | None":
-        """The input with which the program can continue, if it is here or will never come."""
+        """Return the input with which the program can continue, or None while it must wait."""
         match self.waiting:
             case Receive():
                 return self._received(self.waiting)
@@ -336,7 +335,7 @@ class Seat(Generic[R]):
             ready = self._ready() if self.waiting else _Next()
 
     def _perform(self, action: Action) -> Receive | Gather | None:
-        """Do what the program asks for, and say what it waits for now."""
+        """Do what the program asks for, and return what it waits for now."""
         match action:
             case Send(to, message):
                 self._post(to, message)

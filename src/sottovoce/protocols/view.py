@@ -1,4 +1,4 @@
-"""Everything that one party received, and how much each pair of parties said."""
+"""The messages that one party received, and the traffic between each pair of parties."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(frozen=True)
 class Received:
-    """One message that a party received; `late` ones came after their gather had closed."""
+    """One message that a party received; a `late` one came after its gather had closed."""
 
     sender: str
     message: Message
@@ -42,18 +42,18 @@ class View:
             yield from leaves(item.message)
 
     def words(self) -> NDArray[np.uint64]:
-        """All arrays of 64-bit words that came, flattened into one."""
+        """Return all received arrays of 64-bit words, flattened into one."""
         arrays = [leaf.array().reshape(-1) for leaf in self.leaves() if isinstance(leaf, Words)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint64)
 
     def short_words(self) -> NDArray[np.uint32]:
-        """All arrays of 32-bit words that came, flattened into one."""
+        """Return all received arrays of 32-bit words, flattened into one."""
         kind = ShortWords
         arrays = [leaf.array().reshape(-1) for leaf in self.leaves() if isinstance(leaf, kind)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def residues(self, plane: int) -> NDArray[np.uint32]:
-        """All residues of one of the primes that came, flattened into one."""
+        """Return all received residues of one of the primes, flattened into one array."""
         arrays = [
             leaf.planes()[plane].reshape(-1)
             for leaf in self.leaves()
@@ -62,7 +62,7 @@ class View:
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def numbers(self, read: Callable[[Any], NDArray[Any] | None]) -> NDArray[Any]:
-        """Whatever `read` makes of each leaf (decrypting, say), flattened; None skips a leaf."""
+        """Return what `read` gives for each leaf (decrypted, say), flattened; None skips a leaf."""
         arrays = [
             np.asarray(made).reshape(-1) for made in map(read, self.leaves()) if made is not None
         ]
@@ -70,7 +70,7 @@ class View:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The parts of a value that are not themselves made of parts."""
+    """Yield the parts of a value that are not themselves made of parts."""
     if isinstance(value, (Words, ShortWords, Integers, Residues)):
         yield value
     elif isinstance(value, msgspec.Struct):

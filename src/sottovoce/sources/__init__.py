@@ -1,4 +1,4 @@
-"""Every site's own text, read where it lies.
+"""Readers of a site's own text, as streams of documents.
 
 `open_source(path_or_object, options)` gives a `Source`; its `documents()` is a
 stream that can be started again, and its `problems` say what was left out.

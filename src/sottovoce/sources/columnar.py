@@ -18,7 +18,7 @@ from sottovoce.text.documents import Document, Origin
 
 
 def arrow(what: str) -> ModuleType:
-    """The module pyarrow, which the extra `frames` brings."""
+    """Return the module pyarrow, which the extra `frames` installs."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -39,12 +39,12 @@ class ColumnarFileReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """The names in the file's schema."""
+        """Return the names in the file's schema."""
         with self._opened() as (schema, _, _):
             return Header(self.name, tuple(schema.names))
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Row groups of Parquet; an Arrow file is read as a whole."""
+        """Return the row groups of Parquet; an Arrow file is read as a whole."""
         if self.format is not Format.PARQUET:
             return ()
         from pyarrow.parquet import ParquetFile
@@ -56,7 +56,7 @@ class ColumnarFileReader:
     def read(
         self, findings: Findings, stretch: Stretch | None = None
     ) -> Iterator[Document | SourceProblem]:
-        """One document a row; only the columns that are used are read."""
+        """Yield one document for each row; only used columns are read."""
         with self._opened() as (schema, count, batches):
             findings.total = count
             rows = _rows(Header(self.name, tuple(schema.names)), self._options, findings)
@@ -73,7 +73,7 @@ class ColumnarFileReader:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, int | None, Any]]:
-        """The schema, the number of rows where it is known, and a function that gives batches."""
+        """Yield the schema, the number of rows if known, and a function that gives batches."""
         pyarrow = arrow(self.name)
         with open_file(self._path) as file:
             empty = not file.read(1)
@@ -87,7 +87,7 @@ class ColumnarFileReader:
                 with _ipc(self._path, self.name) as opened:
                     yield opened
         except (pyarrow.ArrowException, OSError) as error:
-            # The library's own words could quote what it read.
+            # The library's message could quote the file's content.
             raise InputError(
                 f"{self.name}: expected {self.format.value}, found a file that cannot be read "
                 f"as such ({type(error).__name__})",
@@ -97,7 +97,7 @@ class ColumnarFileReader:
 
 @contextmanager
 def _for_arrow(path: Path) -> Iterator[Path | BinaryIO]:
-    """A path of this machine, which Arrow reads by itself; of another place, its open file."""
+    """Yield a local path, which Arrow opens itself; of a remote path its open file."""
     if address_of(path) is None:
         yield path
         return
@@ -109,7 +109,7 @@ def _for_arrow(path: Path) -> Iterator[Path | BinaryIO]:
 def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any]]:
     from pyarrow.parquet import ParquetFile
 
-    # Without a buffer, or with it filled ahead, a row group would be read as a whole.
+    # Without a buffer, or if it is filled ahead, Arrow would read a whole row group.
     with (
         _for_arrow(path) as source,
         ParquetFile(source, buffer_size=2**20, pre_buffer=False) as file,
@@ -123,7 +123,7 @@ def _parquet(path: Path, batch_rows: int) -> Iterator[tuple[Any, int | None, Any
 
 @contextmanager
 def _ipc(path: Path, name: str) -> Iterator[tuple[Any, int | None, Any]]:
-    """Arrow's file format, or its stream format where the file has no such head."""
+    """Open Arrow's file format, or its stream format if the file has no such head."""
     pyarrow = arrow(name)
     with (
         _for_arrow(path) as place,
@@ -160,13 +160,13 @@ class FrameReader:
         self.name = name
 
     def header(self) -> Header:
-        """The frame's column names."""
+        """Return the frame's column names."""
         arrow_table = is_arrow_table(self._frame)
         names = self._frame.schema.names if arrow_table else self._frame.columns
         return Header(self.name, tuple(map(str, names)))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document a row."""
+        """Yield one document for each row."""
         rows = _rows(self.header(), self._options, findings)
         findings.total = len(self._frame)
         for number, row in enumerate(self._values(rows.selection.columns), 1):

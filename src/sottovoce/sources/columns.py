@@ -1,8 +1,8 @@
-"""Finding columns by name, and saying what there is when one is not there.
+"""Finds columns by name, and explains which columns there are if one is missing.
 
-The place for column names may hold text: the first row of a table without a header, or the keys of
-a JSON object. So a message quotes only names that the command itself gave or that look like
-identifiers, and gives every other column by its number.
+Column names may be text: the first row of a table without a header, or the keys of a JSON object.
+So a message quotes only names that the user's command gave or that look like identifiers, and calls
+every other column by its number.
 """
 
 import unicodedata
@@ -15,7 +15,7 @@ from sottovoce.errors import InputError
 from sottovoce.sources.problems import shown
 
 _LISTED = 20
-# How near a name must be to be suggested; where it may be the first row of a text, the same.
+# The similarity from which on a name is suggested; if it may be text, it must be the same.
 _NEAR, _SAME = 0.6, 1.0
 _NAME_CHARACTERS, _WIDE_CHARACTERS = 32, 6
 AGREED = "[columns]"
@@ -26,8 +26,8 @@ AGREED = "[columns]"
 class Header:
     """The columns of the source `name`, and whether a message may list them.
 
-    The first row of a delimited file holds names, or it holds data and the file has no header.
-    Until one of the requested columns is found in it, nobody knows, so it is not quoted.
+    The first row of a delimited file holds names, or data if the file has no header. This is not
+    known until one of the requested columns is found in it, so until then it is not quoted.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Header:
     certain: bool = True
 
     def find(self, wanted: tuple[str, ...], *, option: str) -> tuple[str, ...]:
-        """The `wanted` columns, each of which must be there."""
+        """Return the `wanted` columns; a missing one is an error."""
         for column in wanted:
             if column not in self.columns:
                 raise self.missing(column, option=option)
         return wanted
 
     def missing(self, wanted: str, *, option: str) -> InputError:
-        """The error that suggests the nearest column, and lists all where that is safe."""
+        """Return the error that suggests the nearest column, and lists all if that is safe."""
         near = _nearest(wanted, self.columns, cutoff=_NEAR if self.certain else _SAME)
         hints = [f"{option} {_quoted(column)}" for column in near]
         if option == AGREED:
@@ -65,7 +65,7 @@ class Header:
 
     @property
     def listed(self) -> str:
-        """The columns as a message may show them."""
+        """The columns in the form in which a message may show them."""
         count = len(self.columns)
         if not self.certain:
             return f"{count:,} column{'s' if count != 1 else ''}, none of them of that name"
@@ -74,11 +74,11 @@ class Header:
         return f"{names or 'none'}{more}"
 
     def called(self, column: str) -> str:
-        """A column as a message may name it: by its number, where its name could be text."""
+        """Return a column's name for a message, or its number if the name could be text."""
         return repr(column) if is_name(column) else f"number {self.columns.index(column) + 1}"
 
     def check_unique(self, used: tuple[str, ...]) -> None:
-        """Refuse a used column whose name occurs twice: it could be either."""
+        """Refuse a used column whose name occurs twice, because it is ambiguous."""
         counts = Counter(self.columns)
         for column in used:
             if counts[column] > 1:
@@ -90,7 +90,7 @@ class Header:
 
     @property
     def repeated(self) -> str:
-        """Return a sentence about names that stand more than once; empty where there are none."""
+        """Return a sentence about names that occur more than once; empty if there are none."""
         twice = tuple(column for column, count in Counter(self.columns).items() if count > 1)
         if not twice:
             return ""
@@ -99,7 +99,7 @@ class Header:
 
 
 def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[str]:
-    """The column with the nearest name; one that may be text must differ in case alone."""
+    """Return the column with the nearest name; one that may be text must differ only in case."""
     asked = wanted.strip().casefold()
     by_folded = ((column.strip().casefold(), column) for column in columns)
     folded = {name: column for name, column in by_folded if is_name(column) or name == asked}
@@ -108,7 +108,7 @@ def _nearest(wanted: str, columns: tuple[str, ...], *, cutoff: float) -> list[st
 
 
 def is_name(column: str) -> bool:
-    """Whether this looks like an identifier, and not like words of a text.
+    """Return whether this looks like an identifier, not like words of a text.
 
     Scripts without spaces write a sentence in a dozen wide characters.
     """
@@ -119,7 +119,7 @@ def is_name(column: str) -> bool:
 
 
 def shown_column(column: str) -> str:
-    """A column that `*` stands for, as a message about its values may name it."""
+    """Return the name of a column matched by `*`, for a message about its values."""
     return repr(column) if is_name(column) else f"one with a name of {len(column.split()):,} words"
 
 

@@ -1,4 +1,4 @@
-"""Documents written as folders of files: labelled subfolders of texts, or BRAT pairs."""
+"""Writes documents as folders of files: labelled subfolders of texts, or BRAT pairs."""
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,7 @@ _BREAKS = str.maketrans("\r\n", "  ")
 
 
 class _Names:
-    """A file name for every document: its own where it had one, else its number."""
+    """File names of documents: a document's own if it had one, else its number."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -59,7 +59,7 @@ def write_brat(documents: Iterable[Document], path: Path) -> int:
 
 
 def annotation_lines(document: Document) -> list[str]:
-    """The lines of an `.ann` file that states the spans of `document`."""
+    """Return the lines of an `.ann` file with the spans of `document`."""
     own = [span.name for span in document.spans]
     keep = len(set(own)) == len(own) and all(n[:1] == "T" and n[1:].isdecimal() for n in own)
     return [
@@ -85,7 +85,7 @@ def _line(name: str, span: Span, document: Document) -> str:
 
 
 def _encoded(document: Document) -> bytes:
-    """The text in UTF-8; one that begins with the mark's character gets a mark before it."""
+    """Return the text in UTF-8; if it begins with U+FEFF, a byte order mark is put before it."""
     mark = _MARK if document.text.startswith(_MARK) else ""
     try:
         return (mark + document.text).encode()

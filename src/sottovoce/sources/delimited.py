@@ -1,4 +1,4 @@
-"""CSV and TSV: records one at a time, where a broken one costs only itself.
+"""CSV and TSV: records are read one at a time, and only a broken record itself is left out.
 
 A record may span lines (quoted line breaks). If its quotes never close, or it grows past the limit,
 only its first line is dropped: the lines after it are read again as records of their own.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _DELIMITERS = ",;\t|"
 _TRIED_LINES, _TRIED_RECORDS, _TRIED_BYTES = 256, 4, 2**20
-"""The lines that are looked at to find a record where a stretch was cut."""
+"""The number of lines to read to find the first record of a stretch."""
 
 
 class DelimitedRecord(NamedTuple):
@@ -42,11 +42,11 @@ class DelimitedRecord(NamedTuple):
 
 
 class _CutShortError(Exception):
-    """The record at hand cannot be finished."""
+    """The current record cannot be finished."""
 
 
 class _Feed:
-    """Hands lines to the csv module and remembers those of the record at hand."""
+    """Passes lines to the csv module and remembers those of the current record."""
 
     def __init__(self, lines: Lines, limit: int) -> None:
         self._lines = lines
@@ -79,7 +79,7 @@ class _Feed:
         return self._lines.passed, self._lines.number
 
     def run(self, stop: int) -> list[str]:
-        """The next lines at once, if none of them has a flaw or was given up before."""
+        """Return the next lines at once, if none has a flaw or was given up before."""
         return [] if self._again else self._lines.run(stop)
 
     def back_in_run(self, behind: int) -> None:
@@ -87,17 +87,17 @@ class _Feed:
         self._lines.back_in_run(behind)
 
     def begin(self) -> None:
-        """A new record starts with the next line."""
+        """Start a new record with the next line."""
         self.held.clear()
         self._size = 0
         self.flaw = None
 
     def give_up_first(self) -> None:
-        """Drop only the first line of the record; the others are read again."""
+        """Drop only the record's first line; its other lines are read again."""
         self._again.extendleft(reversed(self.held[1:]))
 
     def cut_short(self) -> Flaw:
-        """Why the record could not be finished."""
+        """Return why the record could not be finished."""
         first = self.held[0].flaw
         if first and first.kind is ProblemKind.TOO_LONG:
             return first
@@ -115,7 +115,7 @@ class _Dialect:
     limit: int
 
     def reader(self, lines: Iterable[str]) -> "_csv.Reader":
-        """The csv module's reader of such records."""
+        """Return the csv module's reader of such records."""
         if self.quoted:
             return csv.reader(lines, delimiter=self.delimiter, strict=True)
         return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
@@ -124,9 +124,9 @@ class _Dialect:
 def records(
     lines: Lines, dialect: _Dialect, *, stop: int | None = None, findings: Findings | None = None
 ) -> Iterator[DelimitedRecord]:
-    """The records of a delimited file; blank lines are passed over.
+    """Yield the records of a delimited file; blank lines are skipped.
 
-    Those that begin before `stop`; `findings` are told where the next one begins.
+    Only records that begin before `stop` are read; `findings` notes where the next one begins.
     """
     # The csv module has one limit for the whole process; a reader may only raise it.
     csv.field_size_limit(max(csv.field_size_limit(), dialect.limit))
@@ -156,9 +156,9 @@ def records(
 
 
 def _run_of_records(feed: _Feed, dialect: _Dialect, stop: int) -> Iterator[DelimitedRecord]:
-    """Records of lines that are read at once, which costs a third of reading them one by one.
+    """Yield records of lines that are read at once, three times as fast as one by one.
 
-    From the first record that is broken, or continues after these lines, all are read one by one.
+    After a record that is broken, or continues beyond these lines, the rest is read one by one.
     """
     while feed.position[0] < stop:
         first = feed.position[1] + 1
@@ -189,7 +189,7 @@ def _in_words(error: csv.Error) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The format and the columns that the head of a delimited file shows."""
+    """The format and the columns that the beginning of a delimited file shows."""
 
     encoding: TextEncoding
     delimiter: str
@@ -206,11 +206,11 @@ class DelimitedReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """The names in the first record, which may be data if nobody asked for one of them."""
+        """Return the names in the first record, which may be data if no requested name is in it."""
         return self._header(self._shape())
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Stretches of lines, where these end in the one byte LF; the header is in none."""
+        """Return stretches of lines, if lines end in the single byte LF; the header is in none."""
         shape = self._shape()
         if shape.encoding.newline != b"\n":
             return ()
@@ -226,7 +226,7 @@ class DelimitedReader:
     def read(
         self, findings: Findings, stretch: Stretch | None = None
     ) -> Iterator[Document | SourceProblem]:
-        """One document a record."""
+        """Yield one document for each record."""
         shape = self._shape()
         header = self._header(shape)
         rows = RowReader(select(header, self._options), self._options)
@@ -242,7 +242,7 @@ class DelimitedReader:
         return Header(self.name, shape.columns, certain)
 
     def rows(self, findings: Findings) -> Iterator[tuple[Origin, Row | SourceProblem]]:
-        """Every record as a row of all its columns, for tables that hold no documents."""
+        """Yield every record as a row of all columns, for tables that do not hold documents."""
         shape = self._shape()
         return self._rows(shape, shape.columns, findings)
 
@@ -294,7 +294,7 @@ class DelimitedReader:
         return records
 
     def _beginning(self, file: BinaryIO, shape: _Shape, stretch: Stretch) -> int:
-        """Find the first record of a stretch, as far as its neighbours show it.
+        """Guess the first record of a stretch from the lines near its start.
 
         The first line from which a few records have the right number of fields: a line inside
         a quoted text rarely looks like one. The listing of all stretches notices a wrong guess.
@@ -337,7 +337,7 @@ class DelimitedReader:
                         f"{self.name}: expected a header and rows, found an empty file"
                     )
                 if record.flaw and record.flaw.kind is not ProblemKind.MALFORMED:
-                    raise self._bad_header(record)  # as it would be under any delimiter
+                    raise self._bad_header(record)  # it would be empty under any delimiter
                 first[delimiter] = record
         readable = [delimiter for delimiter in first if not first[delimiter].flaw]
         if not readable:
@@ -352,7 +352,7 @@ class DelimitedReader:
         return "\t" if self.format is Format.TSV else _DELIMITERS
 
     def _fitness(self, fields: list[str]) -> tuple[int, int]:
-        """Rate a first record: by the columns asked for, then by the number of fields."""
+        """Rate a first record: by requested columns found in it, then by the number of fields."""
         asked = {
             *named(self._options.text),
             *named(self._options.label),

@@ -1,4 +1,4 @@
-"""Files and folders that get their name only when they are complete.
+"""Writes files and folders under a draft's name, and renames them when they are complete.
 
 Content is written to a hidden draft beside the target, synced to disk, and then renamed: a reader
 sees the old content or the new, never half of it. If the work is interrupted or the disk is full,
@@ -19,7 +19,7 @@ from sottovoce.errors import InputError, SottovoceError
 
 @contextmanager
 def draft_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, which becomes `path` when the block ends well."""
+    """Yield a file to write to; it is renamed to `path` if the block ends without an error."""
     _check_target(path, replace=replace)
     try:
         descriptor, name = tempfile.mkstemp(
@@ -44,7 +44,7 @@ def draft_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_folder(path: Path) -> Iterator[Path]:
-    """A folder to write to, which becomes `path` when the block ends well."""
+    """Yield a folder to write to; it is renamed to `path` if the block ends without an error."""
     _check_target(path, replace=False)
     try:
         draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
@@ -62,7 +62,7 @@ def draft_folder(path: Path) -> Iterator[Path]:
 
 
 def write_settled(path: Path, content: bytes) -> None:
-    """Write one file inside a draft folder, down to the disk."""
+    """Write one file inside a draft folder, and sync it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         file.write(content)
@@ -84,7 +84,7 @@ def _check_target(path: Path, *, replace: bool) -> None:
 
 
 def _keep(draft: Path, path: Path, error: BaseException, *, worth: bool) -> None:
-    """Keep a non-empty draft, and say where it is; translate the system's errors."""
+    """Keep a non-empty draft, and add its place to the error; translate system errors."""
     words: tuple[str, ...] = ()
     if worth:
         place = next(p for p in _partial_names(path) if not p.exists())
@@ -113,7 +113,7 @@ def _refusal(path: Path, error: OSError, *hints: str) -> InputError:
 
 
 def _settle(folder: Path) -> None:
-    """Sync the names in `folder` to disk, where the system can do that."""
+    """Sync the names in `folder` to disk, if the system can do that."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:

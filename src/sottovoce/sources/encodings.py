@@ -1,4 +1,4 @@
-"""The encoding of a text file: as stated, by its mark, or by looking."""
+"""The encoding of a text file: stated by the user, by a byte order mark, or guessed."""
 
 import codecs
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sottovoce.errors import InputError
 
 HEAD_BYTES = 2**20
-"""The bytes of a file that are looked at before it is read."""
+"""The number of a file's first bytes that are examined."""
 
 _MARKS = (  # UTF-32's mark begins with UTF-16's, so it comes first
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -59,12 +59,12 @@ class TextEncoding:
 
     @property
     def title(self) -> str:
-        """The name that a reader knows."""
+        """The encoding's name for people."""
         return self.name.upper() if self.name.startswith("utf") else self.name
 
 
 def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding:
-    """The encoding of the file `name` that begins with `head`; binary files are refused."""
+    """Return the encoding of the file `name` that begins with `head`; refuse binary files."""
     refuse_magic(head, name=name)
     marked = next(((mark, known) for mark, known in _MARKS if head.startswith(mark)), None)
     if marked and _agrees(stated, marked[1]):
@@ -85,7 +85,7 @@ def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding
 
 
 def refuse_magic(head: bytes, *, name: str) -> None:
-    """Refuse a file whose first bytes say that it is something else than text."""
+    """Refuse a file whose first bytes show that it is not text."""
     start = head[:512]
     plain = _is_utf8(start) and not _controls(start)
     for magic, what, hints in _MAGIC:
@@ -98,7 +98,7 @@ def _controls(head: bytes) -> int:
 
 
 def _agrees(stated: str | None, marked: str) -> bool:
-    """Whether a byte order mark agrees with the encoding that the user stated."""
+    """Return whether a byte order mark agrees with the encoding that the user stated."""
     if stated is None:
         return True
     name = codecs.lookup(stated).name
@@ -108,7 +108,7 @@ def _agrees(stated: str | None, marked: str) -> bool:
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Whether `head` is UTF-8, perhaps cut inside its last character."""
+    """Return whether `head` is UTF-8, perhaps cut inside its last character."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _wide(head: bytes) -> str:
-    """UTF-16 without a mark: one of every two bytes is nearly always zero."""
+    """Recognise UTF-16 without a mark: one of every two bytes is nearly always zero."""
     pairs = len(head) // 2
     if pairs < 4:
         return ""
@@ -130,13 +130,13 @@ def _wide(head: bytes) -> str:
 
 
 def _eight_bit(head: bytes) -> TextEncoding:
-    """UTF-8, unless the bytes beyond ASCII are mostly no UTF-8 at all."""
+    """Return UTF-8, unless most bytes beyond ASCII are not valid UTF-8."""
     if head.isascii():
         return _with_lines("utf-8", head)
     beyond = len(_BEYOND_ASCII.findall(head))
     as_utf8 = sum(len(sequence) for sequence in _UTF8_SEQUENCE.findall(head))
     stray = beyond - as_utf8
-    # The head may end inside a character: up to three stray bytes there mean nothing.
+    # The head may end inside a character, so up to three invalid bytes at its end do not count.
     if len(head) >= HEAD_BYTES:
         stray -= min(3, len(_BEYOND_ASCII.findall(head[-3:])))
     if stray <= 0 or as_utf8 > stray:

@@ -1,8 +1,8 @@
-"""Opens the file that a user named, or says why it cannot be read.
+"""Opens the file that a user named, or explains why it cannot be read.
 
 A file may lie behind an address such as s3://bucket/notes.csv, which fsspec opens (extra `remote`).
-A path keeps one slash of it (s3:/bucket/notes.csv), so readers need no other kind of path. A worker
-that reads a part of such a file opens it itself, with its own credentials.
+A path keeps only one of its two slashes (s3:/bucket/notes.csv), so readers need no other kind of
+path. A worker that reads a part of such a file opens it itself, with its own credentials.
 """
 
 import errno
@@ -26,7 +26,7 @@ _KINDS = {
     stat.S_IFREG: "a file",
 }
 
-# One letter is a drive of Windows.
+# A scheme of one letter would be a drive of Windows.
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
 
 
@@ -36,7 +36,7 @@ def kind_of(mode: int) -> str:
 
 
 def look_at(path: Path) -> os.stat_result:
-    """Return the status of `path`; raise an error that a user understands if there is nothing."""
+    """Return the status of `path`, or raise an error for the user if there is nothing."""
     if (address := address_of(path)) is not None:
         return _look_at_remote(address)
     try:
@@ -48,7 +48,7 @@ def look_at(path: Path) -> os.stat_result:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open the regular file `path` to be read, unpacked if it is packed; it may be empty."""
+    """Open the regular file `path` for reading, unpacking it if needed; it may be empty."""
     status = look_at(path)
     if not stat.S_ISREG(status.st_mode):
         raise InputError(
@@ -72,7 +72,7 @@ def size_of(path: Path) -> int | None:
 
 
 def refusal(path: Path, error: OSError) -> InputError:
-    """The operating system's error, translated: which path, what is wrong, what to do next."""
+    """Translate the operating system's error: which path, what is wrong, what to do next."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return InputError(f"{path}: there is no such file or folder", hints=_near(path))
     if isinstance(error, PermissionError):
@@ -88,7 +88,7 @@ def refusal(path: Path, error: OSError) -> InputError:
 
 
 def _near(path: Path) -> tuple[str, ...]:
-    """Names that are close to a name that is not there."""
+    """Return names that are similar to a missing one."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -98,7 +98,7 @@ def _near(path: Path) -> tuple[str, ...]:
 
 
 def address_of(path: Path) -> str | None:
-    """The address that a path stands for; None for a path of this machine.
+    """Return the address that a path stands for; None for a path of this machine.
 
     It appears in messages, logs and the site's own files, so one that may hold a secret is refused.
     """
@@ -117,13 +117,13 @@ def address_of(path: Path) -> str | None:
 
 
 def _may_hold_secret(scheme: str, address: str, *, user: str) -> bool:
-    """Whether there is a password, a query, or a user of a web address, which may be a token."""
+    """Return whether an address has a password, a query, or a web user, which may be a token."""
     of_web = scheme in {"http:", "https:"}
     return ":" in user or (of_web and bool(user)) or (scheme != "file:" and "?" in address)
 
 
 def _look_at_remote(address: str) -> os.stat_result:
-    """The same facts as for a local file of this size."""
+    """Return the same status as for a local file of this size."""
     system, name = _store_of(address)
     try:
         facts = system.info(name)
@@ -139,7 +139,7 @@ def _look_at_remote(address: str) -> os.stat_result:
 
 
 def _open_remote(address: str) -> BinaryIO:
-    """Open the file to be read; only what is read is fetched."""
+    """Open the file for reading; only the parts that are read are fetched."""
     system, name = _store_of(address)
     try:
         return cast("BinaryIO", system.open(name, "rb"))
@@ -168,7 +168,7 @@ def _store_of(address: str) -> tuple[Any, str]:
 
 
 def _remote_refusal(address: str, error: Exception) -> InputError:
-    """The kind of the error, never its message, which a server may have written."""
+    """Return the error for a remote failure, without its message, which may be a server's."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{address}: expected a file, found nothing")
     if isinstance(error, PermissionError):

@@ -1,4 +1,4 @@
-"""A folder of text files: the label is the subfolder, or is in a labels file."""
+"""Reads a folder of text files; the label is the subfolder's name, or is in a labels file."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,11 +29,11 @@ class FolderReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """A folder has no columns of its own: each file is one text."""
+        """Return `text` and `label`: a folder has no columns, and each file is one text."""
         return Header(self.name, ("text", "label"))
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Runs of files; none where there is a labels file, which is compared with all of them."""
+        """Return runs of files; none with a labels file, which is compared with all files."""
         if self._options.labels_file is not None:
             return ()
         places = (place for place in walk(self._path) if isinstance(place, Folder))
@@ -47,7 +47,7 @@ class FolderReader:
     def read(
         self, findings: Findings, stretch: Stretch | None = None
     ) -> Iterator[Document | SourceProblem]:
-        """One document a file."""
+        """Yield one document for each file."""
         if stretch is not None:
             yield from self._read_some(findings, stretch)
             return
@@ -70,7 +70,7 @@ class FolderReader:
     def _read_some(
         self, findings: Findings, stretch: Stretch
     ) -> Iterator[Document | SourceProblem]:
-        """The files of a stretch; what is not a file counts to the first one."""
+        """Yield the files of a stretch; problems of entries that are not files are in the first."""
         rows = FileRows(self._options, findings, root=self._path, nested=has_folders(self._path))
         findings.began, findings.ended = stretch.start, stretch.stop
         for place in walk(self._path):
@@ -111,7 +111,7 @@ class FolderReader:
 
 
 def has_folders(root: Path) -> bool:
-    """Whether there is a readable folder below `root`, whose name could be a label."""
+    """Return whether there is a readable folder below `root`, whose name could be a label."""
     places = (place for place in walk(root) if not isinstance(place, SourceProblem))
     next(places, None)
     return next(places, None) is not None

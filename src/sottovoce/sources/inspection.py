@@ -1,7 +1,7 @@
 """Figures about a source that show none of its text.
 
-It takes one pass, and besides the counts some 40 bytes a document (lengths and 64-bit hashes), so
-that a laptop can inspect ten million documents.
+It takes one pass. Besides the counts it keeps some 40 bytes a document (lengths and 64-bit hashes),
+so that a laptop can inspect ten million documents.
 """
 
 from array import array
@@ -32,7 +32,7 @@ _MAPPED_LABELS = 30
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """The lengths of documents: half are at most `median`, all but one in twenty at most `p95`."""
+    """The lengths of documents: their median, and the length that 95 % do not exceed."""
 
     median: float
     p95: float
@@ -41,7 +41,7 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class LabelCount:
-    """The number of documents with a label, and (BRAT) of spans."""
+    """The number of documents with a label, or (BRAT) of spans."""
 
     label: str
     documents: int
@@ -50,7 +50,7 @@ class LabelCount:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Texts that occur more than once, the documents beyond the first, and contradictions."""
+    """How many texts occur more than once, their further documents, and contradictory labels."""
 
     texts: int
     repeats: int
@@ -76,7 +76,7 @@ class ProblemLine:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """Everything that `sottovoce data inspect` says."""
+    """Everything that `sottovoce data inspect` shows."""
 
     source: str
     format: Format
@@ -101,7 +101,7 @@ class Inspection:
 
 
 class Inspector:
-    """Adds up what a pass over a source finds."""
+    """Counts the findings of a pass over a source."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -118,7 +118,7 @@ class Inspector:
         self._texts, self._labelled, self._groups = array("Q"), array("Q"), array("Q")
 
     def outcomes(self) -> Iterator[Document | SourceProblem]:
-        """Pass over the source and add up; yields the outcomes, for a progress bar."""
+        """Read the source and count; yield the outcomes, for a progress bar."""
         for outcome in self._source.outcomes():
             if isinstance(outcome, Document):
                 self._add(outcome)
@@ -152,7 +152,7 @@ class Inspector:
         return names
 
     def result(self) -> Inspection:
-        """The findings of the pass."""
+        """Return the findings of the pass."""
         source, findings = self._source, self._source.findings
         by_label = self._labels or self._types
         return Inspection(
@@ -180,21 +180,21 @@ class Inspector:
         )
 
     def _columns(self) -> tuple[str, ...]:
-        """The columns' names; their numbers where the first row may be data."""
+        """Return the columns' names, or their numbers if the first row may be data."""
         header = self._source.header if self._source.format is not Format.MEMORY else None
         if header is None or header.certain:
             return tuple(map(self._named, header.columns if header else ()))
         return tuple(str(number) for number in range(1, len(header.columns) + 1))
 
     def _named(self, column: str) -> str:
-        """A column's name, or its number where its name could be text."""
+        """Return a column's name, or its number if the name could be text."""
         header = self._source.header if self._source.format is not Format.MEMORY else None
         if is_name(column) or header is None or column not in header.columns:
             return column if is_name(column) else shown_column(column)
         return str(header.columns.index(column) + 1)
 
     def _balance(self, by_label: Counter[str]) -> tuple[LabelCount, ...]:
-        """The labels by frequency; none are named where they look like texts."""
+        """Return the labels by frequency; none are named if they look like texts."""
         if _like_text(by_label, self.documents):
             return ()
         ordered = sorted(by_label.items(), key=lambda item: (-item[1], item[0]))
@@ -223,7 +223,7 @@ class Inspector:
         return Groups(counts.size, int(counts.max()))
 
     def _warnings(self) -> Iterator[str]:
-        """Yield warnings for a user to look at before this becomes part of a study."""
+        """Yield warnings to look at before the source becomes part of a study."""
         if self.documents == 0:
             yield "no document can be used"
             return
@@ -247,7 +247,7 @@ class Inspector:
             yield f"no document has the label {shown_label(label)}"
 
     def _spellings(self) -> Iterator[str]:
-        """Labels that differ only in case or space, and a map that makes them one."""
+        """Yield labels that differ only in case or space, and a map that makes them one."""
         by_folded: dict[str, list[str]] = {}
         for name, _ in self._labels.most_common():
             by_folded.setdefault(folded_label(name), []).append(name)
@@ -285,7 +285,7 @@ class Inspector:
 
 
 def inspect(source: Source) -> Inspection:
-    """Pass over `source` once and say what it holds."""
+    """Read `source` once and return figures about it."""
     inspector = Inspector(source)
     for _ in inspector.outcomes():
         pass
@@ -293,7 +293,7 @@ def inspect(source: Source) -> Inspection:
 
 
 def _like_text(labels: Counter[str], documents: int) -> bool:
-    """Whether nearly every document has a label of its own: then the column is probably wrong."""
+    """Return whether nearly every document has its own label: the column is probably wrong."""
     wordy = sum(len(name.split()) for name in labels) > LABEL_WORDS * len(labels)
     return len(labels) > documents // 2 and (wordy or len(labels) > 50)
 

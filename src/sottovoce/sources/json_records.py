@@ -1,4 +1,4 @@
-"""JSON objects of a file one at a time: one a line, or the members of one array."""
+"""Reads the JSON objects of a file one at a time: one on each line, or members of one array."""
 
 import codecs
 import re
@@ -22,9 +22,9 @@ from sottovoce.text.documents import Origin
 
 _BYTE = re.compile(r"\(byte \d+\)")
 _MARKS = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
-"""The marks that cut an array into its members; an escaped character counts as one."""
+"""Finds the characters that separate an array's members; an escape counts as one character."""
 _BROKEN_OFF = "{"
-"""Replaces the member in which an array ends too early; it is malformed, too."""
+"""Replaces the last member of an array that ends too early; it is malformed, too."""
 _CHUNK = 2**16
 
 Outcome = tuple[Origin, Row | SourceProblem]
@@ -32,13 +32,13 @@ Outcome = tuple[Origin, Row | SourceProblem]
 
 @dataclass(frozen=True, slots=True)
 class JsonRecords:
-    """The objects of one file, each with its place."""
+    """The objects of one file, each with its origin."""
 
     path: Path
     options: SourceOptions
 
     def read(self, findings: Findings, stretch: Stretch | None = None) -> Iterator[Outcome]:
-        """Every object; for one that cannot be read, its problem."""
+        """Yield every object, or the problem of one that cannot be read."""
         with open_file(self.path) as file:
             encoding, is_array = self._look(file)
             findings.note(encoding.note)
@@ -48,7 +48,7 @@ class JsonRecords:
                 yield from self._lines(file, encoding, findings, stretch)
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Stretches of lines, where these end in the one byte LF; an array has none."""
+        """Return stretches of lines, if they end in the single byte LF; an array has none."""
         with open_file(self.path) as file:
             encoding, is_array = self._look(file)
         if is_array or encoding.newline != b"\n":
@@ -56,7 +56,7 @@ class JsonRecords:
         return stretches_of_bytes(self.path, start=encoding.mark)
 
     def first(self, count: int) -> Iterator[Row]:
-        """The first objects that can be read."""
+        """Yield the first objects that can be read."""
         for number, (_, row) in enumerate(self.read(Findings()), 1):
             if not isinstance(row, SourceProblem):
                 yield row
@@ -136,7 +136,7 @@ def _characters(file: BinaryIO, encoding: TextEncoding, path: Path) -> Iterator[
 
 
 def _odd_escape(text: str) -> bool:
-    """Whether the text ends in the middle of an escape."""
+    """Return whether the text ends in the middle of an escape."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
@@ -152,7 +152,7 @@ class _Members:
         self.ended = False
 
     def feed(self, chunk: str) -> Iterator[str | None]:
-        """The members that end in this chunk; None for one that is longer than the limit."""
+        """Yield the members that end in this chunk; None for a member longer than the limit."""
         begin = 0
         for mark in _MARKS.finditer(chunk):
             at, sign = mark.start(), mark[0]
@@ -188,7 +188,7 @@ class _Members:
 
 
 def _members(chunks: Iterator[str], limit: int) -> Iterator[str | None]:
-    """The text of every member of an array."""
+    """Yield the text of every member of an array."""
     members = _Members(limit)
     for chunk in chunks:
         yield from members.feed(chunk)
@@ -198,7 +198,7 @@ def _members(chunks: Iterator[str], limit: int) -> Iterator[str | None]:
 
 
 def _object(text: str, origin: Origin) -> Row | SourceProblem:
-    """The object that a text states, or the problem with it."""
+    """Return the object in a text, or the problem with it."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -213,7 +213,7 @@ def _object(text: str, origin: Origin) -> Row | SourceProblem:
 
 
 def _in_words(error: Exception) -> str:
-    """Say where the JSON is malformed; the decoder's own message could quote it."""
+    """Return where the JSON is malformed; the decoder's own message could quote it."""
     for known in ("truncated", "out of range"):
         if known in str(error):
             return f"the JSON is {known}" if known == "truncated" else f"a number is {known}"

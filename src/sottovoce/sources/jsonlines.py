@@ -1,4 +1,4 @@
-"""JSON: one object a line, or one array of objects; one document an object."""
+"""Reads JSON: one object on each line, or one array of objects; each is a document."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from sottovoce.sources.source import Findings
 from sottovoce.text.documents import Document
 
 HEAD_ROWS = 100
-"""The number of objects that are looked at to learn the columns."""
+"""The number of objects that are read to find the columns."""
 
 
 class JsonLinesReader:
@@ -29,20 +29,20 @@ class JsonLinesReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """The names in the first hundred objects."""
+        """Return the names in the first hundred objects."""
         names: dict[str, None] = {}
         for row in self._records.first(HEAD_ROWS):
             names.update(dict.fromkeys(row))
         return Header(self.name, tuple(names))
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Stretches of lines."""
+        """Return stretches of lines."""
         return self._records.stretches()
 
     def read(
         self, findings: Findings, stretch: Stretch | None = None
     ) -> Iterator[Document | SourceProblem]:
-        """One document an object, with its spans; blank lines are passed over."""
+        """Yield one document for each object, with its spans; blank lines are skipped."""
         rows: RowReader | None = None
         for origin, row in self._records.read(findings, stretch):
             if isinstance(row, SourceProblem):

@@ -1,4 +1,4 @@
-"""From the labels that a source uses to the labels of a study."""
+"""Maps the labels of a source to the labels of a study."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -84,13 +84,13 @@ class LabelMap:
         return cls.load(Path(given))
 
     def __getitem__(self, label: Label) -> str | None:
-        """The study's label for the source's `label`, None where the map has none."""
+        """Return the study's label for the source's `label`; None if the map has none."""
         name = label_name(label)
         itself = name if name in self.names.values() else None
         return self.names.get(name, self.names.get(OTHERWISE, itself))
 
     def spans(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """Spans under the study's names; those whose type the map leaves out are left out."""
+        """Return spans under the study's names, without types that the map lacks."""
         named = ((self[span.type], span) for span in spans)
         return tuple(replace(span, type=name) for name, span in named if name is not None)
 
@@ -119,7 +119,7 @@ def _from_table(words: str, path: Path) -> dict[str, str]:
             )
         name, target = (field.strip() for field in row)
         if names.setdefault(name, target) != target:
-            # Unquoted: the file may be a table of texts that was given by mistake.
+            # Not quoted, because the file may be a table of texts, given by mistake.
             raise InputError(
                 f"label map {path} line {number}: expected one label for each name, "
                 "found another for a name that stands above"

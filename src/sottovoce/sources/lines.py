@@ -1,4 +1,4 @@
-"""The lines of a text file one at a time, each with its number, its offset and its flaw.
+"""Reads the lines of a text file, each with its number, its offset and its flaw, if any.
 
 No more than one line is in memory (or a run of short ones), and no more than `limit` bytes of it:
 the rest of a longer line is skipped. Every line is decoded by itself, so a byte outside the
@@ -32,7 +32,7 @@ class TextLine(NamedTuple):
 
 
 class Lines:
-    """An iterator over a file's lines that knows how many bytes it has passed."""
+    """An iterator over a file's lines that counts the bytes it has read."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Lines:
         start: int | None = None,
         number: int = 0,
     ) -> None:
-        """Read `file` from its start, behind the byte order mark, or from a line that begins there.
+        """Read `file` from its start, after the byte order mark, or from the line at `start`.
 
-        `number` is how many lines lie before that.
+        `number` is the number of lines before it.
         """
         self.passed = encoding.mark if start is None else start
         file.seek(self.passed)
@@ -58,9 +58,10 @@ class Lines:
         self._tried = 0
 
     def run(self, stop: int) -> list[str]:
-        """The next lines at once, of those that begin before `stop`, in a file with LF.
+        """Return the next lines that begin before `stop` at once, in a file with LF.
 
-        None if one of them has a flaw: then nothing is consumed, and they are read one by one.
+        Return none if one of them has a flaw: then nothing is consumed, and the caller reads them
+        one by one.
         """
         if self.passed < self._tried:
             return []
@@ -130,7 +131,7 @@ class Lines:
 
 
 def next_line(file: BinaryIO, at: int) -> int:
-    """Find the first line that begins at `at` or later, in a file with LF."""
+    """Return where the first line at or after `at` begins, in a file with LF."""
     file.seek(at - 1)
     while piece := file.readline(_CHUNK):
         if piece.endswith(b"\n"):
@@ -139,12 +140,12 @@ def next_line(file: BinaryIO, at: int) -> int:
 
 
 def too_long(length: int, limit: int) -> str:
-    """The message for something longer than may be in memory."""
+    """Return the message for something that is too long for memory."""
     return f"expected at most {limit:,} bytes, found {length:,}"
 
 
 def _pieces(file: BinaryIO, encoding: TextEncoding, limit: int) -> Iterator[tuple[bytes, bool]]:
-    """Lines of at most `limit` bytes, and whether each is whole or goes on in the next piece."""
+    """Yield pieces of at most `limit` bytes, and whether each is a whole line or continues."""
     if encoding.newline == b"\n":
         while raw := file.readline(limit + 1):
             yield raw, len(raw) <= limit or raw.endswith(b"\n")
@@ -174,7 +175,7 @@ def _wide_pieces(
 
 
 def _aligned(data: bytes, encoding: TextEncoding, begin: int) -> int:
-    """Find the next line end, in whole code units from `begin`."""
+    """Return the next line end, in whole code units from `begin`."""
     end = data.find(encoding.newline, begin)
     while end >= 0 and (end - begin) % encoding.unit:
         end = data.find(encoding.newline, end + 1)

@@ -1,4 +1,4 @@
-"""Python iterables: texts, (text, label) pairs, rows as dicts, or documents."""
+"""Reads Python iterables: texts, (text, label) pairs, rows as dicts, or documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from itertools import chain, islice
@@ -27,7 +27,7 @@ class IterableReader:
         self.name = name
 
     def header(self) -> Header:
-        """The names in the first hundred rows; `text` and `label` where rows have no names."""
+        """Return the names in the first hundred rows, or `text` and `label` if rows have none."""
         if isinstance(self._items, Iterator):
             raise MisuseError(
                 f"{self.name}: the columns of something that can be read only once are not known",
@@ -36,7 +36,7 @@ class IterableReader:
         return Header(self.name, _names(list(islice(self._items, _HEAD_ROWS))))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document an item."""
+        """Yield one document for each item."""
         head, items = self._begin()
         if isinstance(self._items, Sized):
             findings.total = len(self._items)
@@ -92,7 +92,7 @@ def _unexpected(item: object) -> str:
 
 
 def refuse_text_as_items(thing: object) -> None:
-    """Refuse bytes: they are iterable, but a user never means that."""
+    """Refuse bytes, which are iterable but never meant as items."""
     if isinstance(thing, bytes | bytearray | memoryview) or not isinstance(thing, Iterable):
         raise InputError(
             f"expected a path, an iterable or a data frame, found {type(thing).__name__}",

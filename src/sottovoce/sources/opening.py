@@ -42,7 +42,7 @@ _SUFFIXES = {
 }
 _TOOLS: dict[Format, Tool] = {tool.format: tool for tool in (LabelStudio(), Prodigy(), Doccano())}
 _UNPACKED_ALONE = {Format.PARQUET, Format.ARROW, Format.XLSX}
-"""Formats with a compression of their own, which are not read from a packed file."""
+"""Formats with their own compression, which are not read from a packed file."""
 
 Place = str | os.PathLike[str]
 
@@ -50,7 +50,7 @@ Place = str | os.PathLike[str]
 def open_source(
     place: Place | Iterable[Any], options: SourceOptions | None = None, *, name: str = "data"
 ) -> Source:
-    """The source at `place`: a path, or something in memory that messages then call `name`.
+    """Return the source at `place`: a path, or an object in memory that messages call `name`.
 
     The path is checked now, so that a wrong one is reported at once; its content is read by
     `documents()`.
@@ -97,7 +97,7 @@ def _plain_reader(path: Path, options: SourceOptions, format: Format) -> Reader:
 
 
 def find_format(path: Path, options: SourceOptions) -> Format:
-    """The format as stated, else by the path's kind, its suffix or its first bytes."""
+    """Return the stated format, else one by the path's kind, suffix or first bytes."""
     mode = look_at(path).st_mode
     if options.format is not None:
         _check_kind(path, mode, options.format)
@@ -122,11 +122,11 @@ def _by_first_bytes(path: Path, inner: Path) -> Format:
 
 
 def _tool_of(path: Path, options: SourceOptions) -> Format | None:
-    """The annotation tool that wrote a file of JSON, by its first object."""
+    """Return the annotation tool that wrote a JSON file, judged by its first object."""
     try:
         first = next(JsonRecords(path, options).read(Findings()), None)
     except InputError:
-        return None  # the reader says what is wrong with the file
+        return None  # the reader reports what is wrong with the file
     if first is None or isinstance(first[1], SourceProblem):
         return None
     return next((name for name, tool in _TOOLS.items() if tool.wrote(first[1])), None)
@@ -142,7 +142,7 @@ def _packed_once(path: Path, format: Format) -> Format:  # noqa: A002 - the word
 
 
 def format_of_name(path: Path) -> Format | None:
-    """The format that a suffix promises, None where it promises none."""
+    """Return the format that belongs to a suffix; None if it has none."""
     return _SUFFIXES.get(path.suffix.lower())
 
 

@@ -52,7 +52,7 @@ class SourceLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedFormat:
-    """The format of a delimited file, where its name and its first line do not show it."""
+    """The format of a delimited file, if its name and its first line do not show it."""
 
     delimiter: str | None = None
     quoted: bool = True
@@ -72,19 +72,18 @@ class DelimitedFormat:
 class SourceOptions:
     """The options with which a source is read.
 
-    `text` and `label` None: the column of that name, where there is one.
-    `text` (): no text, only the further columns. `label` (): labels are not read.
-    Several `text` columns are joined by a line break. Several `label` columns are
-    yes/no marks, and a document's labels are the names of those that say yes.
-    `kept` columns are copied as they are, whatever else they are read for.
-    `categorical` and `numeric` may hold patterns with `*`, which take every
-    column that has no other use.
+    If `text` or `label` is None, the column of that name is used, if there is one. `text` () means
+    no text, only the further columns; `label` () means that labels are not read. Several `text`
+    columns are joined by a line break. Several `label` columns are yes/no marks, and a document's
+    labels are the names of the columns that say yes. `kept` columns are copied unchanged, whatever
+    else they are used for. `categorical` and `numeric` may hold patterns with `*`, which match
+    every column that has no other use.
 
-    A folder of texts has its subfolders as labels, BRAT its spans (`label="label"` takes the
-    subfolder as well); a `labels_file` gives either all of these columns. For BRAT a `label_map`
-    renames entity types, and those outside it are left out. With `qualified`, other facts about
-    entities make spans, too: attributes (`Disease:Negated`), and what takes part in relations and
-    events (`Treats:Drug`). With `agreed`, further columns are a study's, and have its names.
+    In a folder of texts subfolders are labels; BRAT has spans (`label="label"` also uses the
+    subfolder). A `labels_file` gives both of them all of these columns. For BRAT a `label_map`
+    renames entity types; types that are not in it are left out. With `qualified`, other facts about
+    entities become spans, too: attributes (`Disease:Negated`), and participants of relations and
+    events (`Treats:Drug`). With `agreed`, further columns belong to a study and have its names.
     """
 
     text: str | tuple[str, ...] | None = None
@@ -114,12 +113,12 @@ class SourceOptions:
 
     @property
     def unlabelled(self) -> bool:
-        """Whether the user said that labels are not to be read."""
+        """Whether the user wants labels not to be read."""
         return self.label == ()
 
 
 def named(columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The named columns: one, several or none."""
+    """Return the named columns as a tuple: one, several or none."""
     if columns is None:
         return ()
     return (columns,) if isinstance(columns, str) else columns

@@ -1,4 +1,4 @@
-"""One file inside a .gz or .zip, read as a stream of bounded size; nothing is unpacked to disk."""
+"""Reads one file inside a .gz or .zip as a stream of bounded size; nothing is unpacked to disk."""
 
 import gzip
 import io
@@ -12,21 +12,21 @@ from sottovoce.errors import InputError
 
 GZIP, ZIP = ".gz", ".zip"
 UNPACKED_FREE = 2**26
-"""The bytes that every packed file may grow to."""
+"""The bytes to which every packed file may grow."""
 UNPACKED_RATIO = 250
-"""The largest factor by which a file may grow beyond that; text compresses 3 to 50 times."""
+"""Beyond that, the largest factor by which a file may grow; text compresses 3 to 50 times."""
 
 _ENCRYPTED = 0x1
 _LITTER = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the name says that a file is packed."""
+    """Return whether a file's name says that it is packed."""
     return path.suffix.lower() in {GZIP, ZIP}
 
 
 def inner_name(path: Path) -> Path:
-    """The name of what is packed; a plain file's own."""
+    """Return the name without the suffix of packing; a plain file's name is unchanged."""
     if path.suffix.lower() == GZIP:
         return path.with_suffix("")
     if path.suffix.lower() == ZIP:
@@ -36,7 +36,7 @@ def inner_name(path: Path) -> Path:
 
 
 def open_packed(path: Path) -> BinaryIO:
-    """The bytes of what is packed; they can be read again from the start."""
+    """Return a stream of the unpacked bytes, which can be read again from the start."""
     if path.suffix.lower() == ZIP:
         archive = _archive(path)
         member = _only_member(path, archive)
@@ -57,7 +57,7 @@ def _archive(path: Path) -> zipfile.ZipFile:
 
 
 def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The one file that the archive holds."""
+    """Return the one file that the archive holds."""
     members = [
         member
         for member in archive.infolist()
@@ -80,7 +80,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 class _Unpacking(io.RawIOBase):
-    """Unpacks what is read, and stops where a file grows beyond its limit."""
+    """Unpacks while it is read, and raises if a file grows beyond its limit."""
 
     def __init__(self, path: Path, inner: Any, size: int, archive: Any = None) -> None:
         super().__init__()
@@ -90,23 +90,23 @@ class _Unpacking(io.RawIOBase):
         self._most = max(UNPACKED_FREE, UNPACKED_RATIO * size)
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes, by unpacking again."""
+        """Return True: it unpacks again."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a position; one that has passed is unpacked again from the start."""
+        """Go to a position; for an earlier one, unpack again from the start."""
         return int(self._inner.seek(offset, whence))
 
     def tell(self) -> int:
-        """The position of the next byte to read."""
+        """Return the position of the next byte to read."""
         return int(self._inner.tell())
 
     def readinto(self, buffer: Any, /) -> int:
-        """The next bytes; the libraries' own messages about a damaged file could quote it."""
+        """Read the next bytes; the libraries' own messages about a damaged file could quote it."""
         try:
             data = self._inner.read(len(buffer))
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:

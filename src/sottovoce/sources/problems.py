@@ -1,7 +1,7 @@
 """Problems of a source, with place and reason: all are counted, and listed up to a bound.
 
-A reason never quotes text, because text is what this software protects. It
-names files, lines, bytes, columns and (shortened) labels.
+A reason never quotes text, because this software protects text. It names files, lines, bytes,
+columns and (shortened) labels.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from sottovoce.text.labels import is_label
 
 
 class ProblemKind(StrEnum):
-    """Why something was left out; the value is the phrase that a reader sees."""
+    """Why something was left out; the value is the phrase that people see."""
 
     ENCODING = "bytes outside the encoding"
     NUL = "NUL byte"
@@ -38,7 +38,7 @@ class ProblemKind(StrEnum):
 
 
 class Loss(StrEnum):
-    """The loss by a problem: a whole document, or one line of its annotation."""
+    """What a problem costs: a whole document, or one line of its annotation."""
 
     DOCUMENT = "document"
     ANNOTATION = "annotation"
@@ -53,13 +53,13 @@ class SourceProblem:
     reason: str
     cost: Loss = Loss.DOCUMENT
     spelling: tuple[str, str] | None = None
-    """A label as it stood there, and the known one that it differs from in case or space."""
+    """A label in the source, and the known label from which it differs only in case or space."""
 
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
 
     def moved(self, lines: int) -> "SourceProblem":
-        """The same problem, this number of lines further down."""
+        """Return the same problem, this number of lines further down."""
         position = self.origin.position
         if not lines or position is None:
             return self
@@ -67,7 +67,7 @@ class SourceProblem:
 
 
 class Problems:
-    """Every problem of one pass counted by kind, the first ones kept to be shown."""
+    """The problems of one pass, counted by kind; the first of each kind are kept to be shown."""
 
     def __init__(self, *, keep: int = 100) -> None:
         """Keep the first `keep` problems of each kind, and count them all."""
@@ -93,7 +93,7 @@ class Problems:
             self._kept.append(problem)
 
     def join(self, later: "Problems", *, lines: int = 0) -> None:
-        """Add the problems of a part that was read by itself, and begins `lines` lines later."""
+        """Add the problems of a part that was read separately, and begins `lines` lines later."""
         self.counts += later.counts
         self.spellings += later.spellings
         self.documents += later.documents
@@ -107,15 +107,15 @@ class Problems:
         return self.documents + self.annotations
 
     def __iter__(self) -> Iterator[SourceProblem]:
-        """The problems that were kept, in the order in which they were met."""
+        """Yield the kept problems, in the order in which they were found."""
         return iter(tuple(self._kept))
 
     def summary(self) -> str:
-        """The counts in words, the most frequent kind first."""
+        """Return the counts in words, the most frequent kind first."""
         return ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.most_common())
 
     def sentences(self) -> Iterator[str]:
-        """Yield sentences for a person about these problems; it quotes no text."""
+        """Yield sentences for people about these problems; they quote no text."""
         if self.documents:
             rows = "row is" if self.documents == 1 else "rows are"
             yield f"{self.documents:,} {rows} left out ({self.summary()})"
@@ -130,15 +130,15 @@ class Problems:
 
 
 def label_map_option(spellings: Iterable[tuple[str, str]]) -> str:
-    """The option that maps labels to others, ready for a shell."""
+    """Return the option that maps labels to others, ready for a shell."""
     pairs = ",".join(f"{name}={meant}" for name, meant in sorted(spellings))
     return f"--label-map {quote(pairs)}"
 
 
 def shown(name: object) -> str:
-    """A label or a column's name as a message may show it; words of a text are only counted.
+    """Return a label's or a column's name for a message; of a longer text only its word count.
 
-    An object of JSON may have texts as its names.
+    A JSON object may have texts as its names.
     """
     words = str(name)
     return repr(words) if is_label(words) else f"one of {len(words.split()):,} words"

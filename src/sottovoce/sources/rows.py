@@ -49,7 +49,7 @@ class ColumnSelection:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that is read, once."""
+        """Return every column that is read, once."""
         named = (*self.text, *self.label, *self.group)
         return tuple(dict.fromkeys((*named, *self.categorical, *self.numeric, *self.kept)))
 
@@ -82,7 +82,7 @@ def select(header: Header, options: SourceOptions) -> ColumnSelection:
 
 
 def asks_for(columns: tuple[str, ...], options: SourceOptions) -> bool:
-    """Whether one of the requested (or default) columns is among these."""
+    """Return whether one of the requested (or default) columns is among these."""
     text = ("text",) if options.text is None else named(options.text)
     label = ("label",) if options.label is None else named(options.label)
     further = (*named(options.group), *options.categorical, *options.numeric)
@@ -100,7 +100,7 @@ def _asked(
 def _further(
     header: Header, asked: tuple[str, ...], taken: set[str], *, option: str
 ) -> tuple[str, ...]:
-    """Columns by name; a name with `*` stands for every column that has no other use."""
+    """Return columns by name; a name with `*` matches every column that has no other use."""
     names: dict[str, None] = {}
     for wanted in asked:
         if "*" in wanted and wanted not in header.columns:
@@ -115,7 +115,7 @@ def _further(
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """Makes documents of rows in the way that a source's options say."""
+    """Turns rows into documents according to a source's options."""
 
     selection: ColumnSelection
     options: SourceOptions
@@ -124,7 +124,7 @@ class RowReader:
     def read(
         self, row: Row, origin: Origin, *, spans: tuple[Span, ...] = ()
     ) -> Document | SourceProblem:
-        """The document of `row`, or the problem that makes the row unusable."""
+        """Return the document of `row`, or the problem that makes the row unusable."""
         try:
             return Document(
                 text=self._text(row),
@@ -158,7 +158,7 @@ class RowReader:
         value = row.get(columns[0])
         if isinstance(value, str) and self.options.label_separator is None:
             return self._written(value, columns[0])
-        if isinstance(value, list | tuple):  # JSON and columnar files have these
+        if isinstance(value, list | tuple):  # JSON and columnar files can have these
             labels = tuple(_label(item, columns[0]) for item in value)
             return tuple(dict.fromkeys(self._known(label) for label in labels))
         if self.options.label_separator is not None and (isinstance(value, str) or value is None):
@@ -167,7 +167,7 @@ class RowReader:
         return self._known(_label(value, columns[0]))
 
     def _written(self, value: str, column: str) -> Label:
-        """The label in a cell, cached: most cells hold a label that came before."""
+        """Return the label in a cell, cached because most labels occur often."""
         label = self._known_before.get(value)
         if label is None:
             label = self._known(_label(value, column))
@@ -176,7 +176,7 @@ class RowReader:
         return label
 
     def _known(self, label: Label) -> Label:
-        """The study's label for the source's."""
+        """Return the study's label for the source's label."""
         known, own = self.options.labels, self.options.label_map
         if own is not None:
             mapped = own[label]
@@ -213,7 +213,7 @@ class RowReader:
 
 
 def plain(value: object) -> str | int | float | bool | None:
-    """A value of the source as a plain Python value; a missing one becomes None."""
+    """Return a value of the source as a plain Python value; a missing one becomes None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -245,7 +245,7 @@ def _text(row: Row, column: str) -> str:
 
 
 def _unknown(label: Label, known: Collection[str], reason: str) -> _Unusable:
-    """The problem of an unknown label, with the known label that it may stand for."""
+    """Return the problem of an unknown label, with a known label that may be meant."""
     name = label_name(label)
     meant = respelt(name, known)
     return _Unusable(ProblemKind.UNKNOWN_LABEL, reason, None if meant is None else (name, meant))
@@ -275,7 +275,7 @@ def _marked(row: Row, column: str) -> bool:
 
 
 def _as_it_is(row: Row, column: str) -> Value:
-    """A column that is only copied; JSON and columnar files have lists and objects."""
+    """Return the value of a column that is only copied; it may be a list or an object."""
     value = row.get(column)
     if isinstance(value, list | tuple | dict):
         return NestedJson(msgspec.json.encode(value).decode())

@@ -20,7 +20,7 @@ _NAME_COLUMNS = ("name", "file", "filename", "path", "document", "id")
 
 
 class Sheet:
-    """A labels file, one row a text file; it is in memory because files come in another order."""
+    """A labels file with a row for each text file, in memory because files are in any order."""
 
     def __init__(self, path: Path, options: SourceOptions, findings: Findings) -> None:
         tab = path.suffix.lower() in {".tsv", ".tab"}
@@ -32,7 +32,7 @@ class Sheet:
         self.key = next((folded[n] for n in _NAME_COLUMNS if n in folded), self.columns[0])
         self.problems: list[SourceProblem] = []
         self._rows: dict[str, tuple[Origin, Row]] = {}
-        # The sheet's progress does not count as the folder's.
+        # Progress in the sheet does not count as progress in the folder.
         own = Findings()
         for origin, row in reader.rows(own):
             self._take(origin, row)
@@ -54,7 +54,7 @@ class Sheet:
             self._rows[name] = (origin, row)
 
     def row(self, name: str) -> Row | None:
-        """The row of the file `name`, which the sheet may write without its suffix."""
+        """Return the row of the file `name`, which the sheet may write without its suffix."""
         for written in (name, str(PurePosixPath(name).with_suffix(""))):
             if written in self._rows:
                 self._unseen.pop(written, None)
@@ -63,12 +63,12 @@ class Sheet:
 
     @property
     def others(self) -> Header:
-        """The columns beside the name of the file."""
+        """Return the columns other than the file's name."""
         others = tuple(column for column in self.columns if column != self.key)
         return replace(self._header, columns=others)
 
     def left_over(self) -> Iterator[SourceProblem]:
-        """A problem for each row whose file was not met."""
+        """Yield a problem for each row whose file was not found."""
         for name in self._unseen:
             origin = self._rows[name][0]
             yield SourceProblem(
@@ -77,12 +77,12 @@ class Sheet:
 
 
 class FileRows:
-    """Makes a document of a file's text and of what is known of the file."""
+    """Makes documents from files' texts and what is known about the files."""
 
     def __init__(
         self, options: SourceOptions, findings: Findings, *, root: Path, nested: bool
     ) -> None:
-        """Labels come from the labels file; without one, from subfolders where it is `nested`."""
+        """Take labels from the labels file, or without one from subfolders if it is `nested`."""
         self._sheet: Sheet | None = None
         if options.labels_file is not None:
             self._sheet = Sheet(options.labels_file, options, findings)
@@ -95,7 +95,7 @@ class FileRows:
     def read(
         self, name: str, text: str, *, spans: tuple[Span, ...] = ()
     ) -> Document | SourceProblem:
-        """The document of the file `name` (its path below the root) that holds `text`."""
+        """Return the document of the file `name` (its path below the root) with this `text`."""
         row: dict[str, object] = {
             _TEXT: text,
             _FOLDER: name.partition("/")[0] if "/" in name else None,
@@ -109,7 +109,7 @@ class FileRows:
         return self._rows.read(row, Origin(name), spans=spans)
 
     def left_over(self) -> Iterator[SourceProblem]:
-        """Yield the problems of the labels file, and the named files that were not met."""
+        """Yield the problems of the labels file, and its files that were not found."""
         if self._sheet is not None:
             yield from self._sheet.problems
             yield from self._sheet.left_over()

@@ -1,6 +1,6 @@
-"""A source of documents: read a document at a time, and again from its start any number of times.
+"""A source of documents, which can be read any number of times, one document at a time.
 
-What is fatal, and what costs only itself:
+Which problems are fatal, and what the others cost:
 
     fatal (InputError)     nothing at that path, not a regular file, not readable,
                            not text, an unknown encoding, a header that cannot be
@@ -27,7 +27,7 @@ _NOTES = 20
 
 
 class Findings:
-    """The findings of one pass over a source: its progress, its notes, its counts."""
+    """The findings of one pass over a source: progress, notes and counts."""
 
     def __init__(self, *, keep: int = 100) -> None:
         self.problems = Problems(keep=keep)
@@ -36,20 +36,20 @@ class Findings:
         self.done = 0
         self.total: int | None = None
         self.began = 0
-        """Where the first record of a stretch began."""
+        """The position at which the first record of a stretch began."""
         self.ended = 0
-        """Where the first record behind a stretch begins."""
+        """The position of the first record after a stretch."""
         self.lines = 0
         """The number of lines between the two."""
 
     def note(self, words: str) -> None:
-        """Remember something that a user should know: each note once, and not too many."""
+        """Keep a note for the user; each note is kept once, and not too many."""
         if words and len(self.notes) < _NOTES:
             self.notes[words] = None
 
 
 class Reader(Protocol):
-    """The interface of every kind of source."""
+    """The interface that every kind of source implements."""
 
     @property
     def format(self) -> Format:
@@ -63,14 +63,14 @@ class Reader(Protocol):
         """The columns that are known before everything is read."""
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """Every document, and every problem in its place."""
+        """Yield every document, and every problem in its place."""
 
 
 class Source:
     """Documents from one place; `findings` are those of the latest pass."""
 
     def __init__(self, reader: Reader, options: SourceOptions) -> None:
-        """Read with `reader` as `options` say; nothing is opened yet."""
+        """Read with `reader` according to `options`; nothing is opened yet."""
         self.reader = reader
         self.options = options
         self.findings = Findings(keep=options.limits.problems)
@@ -95,7 +95,7 @@ class Source:
 
     @property
     def header(self) -> Header:
-        """The columns there are, and whether a message may list them."""
+        """Return the columns, and whether a message may list them."""
         return self.reader.header()
 
     @property
@@ -109,7 +109,7 @@ class Source:
         return tuple(self.findings.notes)
 
     def outcomes(self) -> Iterator[Document | SourceProblem]:
-        """Every document and every problem in order, also where no document is usable."""
+        """Yield every document and every problem in order, also if no document is usable."""
         self.findings = findings = Findings(keep=self.options.limits.problems)
         for outcome in self.reader.read(findings):
             if isinstance(outcome, SourceProblem):
@@ -117,7 +117,7 @@ class Source:
             yield outcome
 
     def documents(self) -> Iterator[Document]:
-        """Every usable document in order; an InputError at the end if there was none."""
+        """Yield every usable document in order; raise InputError at the end if there was none."""
         usable = False
         for outcome in self.outcomes():
             if isinstance(outcome, Document):
@@ -130,7 +130,7 @@ class Source:
         return self.documents()
 
     def nothing_usable(self) -> InputError:
-        """The error for a source without a single usable document."""
+        """Return the error for a source without a single usable document."""
         lost = self.problems.documents
         if not lost:
             return InputError(f"{self.name}: there is no document in it")

@@ -1,4 +1,4 @@
-"""The files below a folder in a fixed order; links are followed, but never in circles."""
+"""Walks the files below a folder in a fixed order; links are followed, but never in circles."""
 
 import os
 import stat
@@ -17,19 +17,19 @@ from sottovoce.text.documents import Origin
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One folder on the way: its path below the root, and its files by name."""
+    """One folder: its path below the root, and its files by name."""
 
     path: Path
     relative: str
     files: tuple[str, ...]
 
     def below(self, name: str) -> str:
-        """The path of the file `name` below the root, as messages and labels files write it."""
+        """Return the path of the file `name` below the root, for messages and labels files."""
         return f"{self.relative}/{name}" if self.relative else name
 
 
 def walk(root: Path) -> Iterator[Folder | SourceProblem]:
-    """Every folder from `root` down, in the order of code points; `root` must be readable."""
+    """Yield every folder from `root` down, ordered by code points; `root` must be readable."""
     status = look_at(root)
     if not stat.S_ISDIR(status.st_mode):
         raise InputError(f"{root}: expected a folder, found {kind_of(status.st_mode)}")
@@ -61,7 +61,7 @@ def walk(root: Path) -> Iterator[Folder | SourceProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A folder to be looked at, and the folders that led to it."""
+    """A folder to visit, and the folders above it."""
 
     path: Path
     relative: str
@@ -69,7 +69,7 @@ class _Step:
 
 
 def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
-    """Look at `name`: a folder to walk into, a problem, or (None) a file."""
+    """Return what `name` is: a folder to visit, a problem, or None for a file."""
     path = step.path / name
     here = f"{step.relative}/{name}" if step.relative else name
     try:
@@ -90,7 +90,7 @@ def _meet(step: _Step, name: str) -> _Step | SourceProblem | None:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A decoded text file; `marked` says whether a byte order mark was taken off `text`."""
+    """A decoded text file; `marked` says whether a byte order mark was removed from `text`."""
 
     text: str
     marked: bool
@@ -99,7 +99,7 @@ class TextFile:
 
 
 def read_text(path: Path, shown: str, options: SourceOptions) -> TextFile | SourceProblem:
-    """The text of one small file, or the problem that makes it unusable."""
+    """Return the text of one small file, or the problem that makes it unusable."""
     limit = options.limits.document_bytes
     origin = Origin(shown)
     try:

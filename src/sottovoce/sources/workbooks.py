@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx): the rows of their one sheet, read as a stream."""
+"""Reads Excel workbooks (.xlsx) that have one sheet, as a stream of rows."""
 
 import zipfile
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ class WorkbookReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """The names in the first row that is not blank."""
+        """Return the names in the first row that is not blank."""
         with self._rows() as rows:
             return self._header(next(rows, None))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document a row; blank rows are passed over."""
+        """Yield one document for each row; blank rows are skipped."""
         with self._rows() as rows:
             header = self._header(next(rows, None))
             findings.note(header.repeated)
@@ -61,14 +61,14 @@ class WorkbookReader:
 
     @contextmanager
     def _rows(self) -> Iterator[Iterator[tuple[int, tuple[Any, ...]]]]:
-        """The rows that are not blank, each with its number; the first are the names."""
+        """Yield the rows that are not blank, with their numbers; the first has the names."""
         openpyxl = _library(self.name)
         with open_file(self._path) as file:
             self._check(file)
             try:
                 book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             except (KeyError, ValueError, OSError, zipfile.BadZipFile, SyntaxError) as error:
-                # SyntaxError: the XML parser's. The library's own words could quote a cell.
+                # SyntaxError is the XML parser's. The library's own message could quote a cell.
                 raise self._unreadable(error) from error
             try:
                 sheet = self._only_sheet(book)
@@ -83,7 +83,8 @@ class WorkbookReader:
             for number, values in rows:
                 if any(value not in (None, "") for value in values):
                     if not named:
-                        # The first row is data: it is read as the names, and then again as a row.
+                        # If the first row is data, it is read for the names, and then again as a
+                        # row.
                         yield number, values
                         named = True
                     yield number, values
@@ -103,7 +104,7 @@ class WorkbookReader:
         return filled[0]
 
     def _check(self, file: Any) -> None:
-        """Refuse a file that is no workbook, or one that would fill the memory."""
+        """Refuse a file that is not a workbook, or one that would fill the memory."""
         head = file.read(8)
         file.seek(0)
         if head.startswith(_OLE):

@@ -1,4 +1,4 @@
-"""Documents written so that `open_source` reads them back: labelled results, predicted spans."""
+"""Writes documents in formats that `open_source` reads: labelled results, predicted spans."""
 
 import csv
 import os
@@ -29,7 +29,7 @@ Sink = Callable[[Record], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """The columns of a written table; None leaves one out. `separator` is CSV's for many labels."""
+    """The columns of a written table; None leaves one out. `separator` separates CSV's labels."""
 
     text: str | None = "text"
     label: str | None = "label"
@@ -48,8 +48,8 @@ def write_documents(
 ) -> int:
     """Write `documents` to `path`, completely or not at all, and return their number.
 
-    The format is that of the name's suffix, where none is stated. A group is
-    written if the first document has one, and so are the further columns.
+    Without a stated format, the name's suffix decides. Groups are written if the first document has
+    one; the same holds for further columns.
     """
     place = Path(path)
     layout = layout or TableLayout()
@@ -133,7 +133,7 @@ def _record(document: Document, layout: TableLayout, columns: tuple[str, ...]) -
         own[layout.group] = document.group
     record = {name: value for name, value in own.items() if name is not None}
     record.update(document.columns)
-    record.update(document.kept)  # as typed, where columns hold the number that was read
+    record.update(document.kept)  # as it was typed, if the column holds the number that was read
     if record.keys() != set(columns):
         odd = next(iter(record.keys() ^ set(columns)))
         raise MismatchError(
@@ -157,7 +157,7 @@ def _sink(
 
 
 class _Utf8:
-    """The csv module's output: every row is encoded whole, so a bad one leaves no half."""
+    """The csv module's output; rows are encoded as a whole, so a bad row leaves no half behind."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -217,7 +217,7 @@ def _columnar(
     columns: tuple[str, ...],
     layout: TableLayout,
 ) -> Iterator[Sink]:
-    """Rows in batches; the first batch fixes the types, labels and texts are strings."""
+    """Write rows in batches; the first batch fixes the types; labels and texts are strings."""
     batch: list[Record] = []
     writer: Any = None
     schema: Any = None
@@ -248,7 +248,7 @@ def _columnar(
     try:
         yield put
     finally:
-        # Also after an interruption: a columnar file without its last part cannot be read.
+        # Also after an interruption, because a columnar file without its last part is unreadable.
         try:
             if batch or schema is None:
                 flush()

@@ -1,4 +1,4 @@
-"""A whole study: its plan, who takes part, and the programs that each party runs."""
+"""A whole study: its plan, its participants, and the programs that each party runs."""
 
 from typing import TYPE_CHECKING
 

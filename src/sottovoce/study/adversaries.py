@@ -35,7 +35,7 @@ def _is_encrypted(study: Study) -> bool:
 
 
 def _holds_ciphertexts(study: Study) -> bool:
-    """Whether peers hold the encrypted model; where it stays in shares the card says what holds."""
+    """Whether peers hold the encrypted model."""
     return not study.on_shares and not _is_quorum(study)
 
 
@@ -60,9 +60,9 @@ def _is_fast(study: Study) -> bool:
 
 
 def is_dealt(study: Study) -> bool:
-    """Whether somebody deals for labels of models that peers hold as ciphertexts.
+    """Whether a party deals for labels of models that peers hold as ciphertexts.
 
-    Where no dealer is named, or it is of the asker's organisation, the evaluator deals.
+    If no dealer is named, or it belongs to the asker's organisation, the evaluator deals.
     """
     if not _holds_ciphertexts(study) or not study.plan.deals_verdicts:
         return False
@@ -70,7 +70,7 @@ def is_dealt(study: Study) -> bool:
 
 
 def _joins_documents(study: Study) -> bool:
-    """Whether contributions are added up; columns of one holder each have its name on them."""
+    """Whether contributions are added up, so that nobody can tell whose documents they hold."""
     return not study.plan.arrangement.by_features
 
 
@@ -99,13 +99,13 @@ def _has_counts(study: Study) -> bool:
 
 
 def named_tests(attacked: str, *names: str, folder: str = "adversaries") -> tuple[str, ...]:
-    """Tests of one file, as pytest calls them."""
+    """Return the pytest names of tests of one file."""
     return tuple(f"tests/{folder}/test_{attacked}.py::{name}" for name in names)
 
 
 @dataclass(frozen=True)
 class PoolingParties:
-    """Parties that put together what they saw, in which engine, and what they get."""
+    """Parties that might pool what they saw, in which engine, and what they would learn."""
 
     engine: str
     who: str
@@ -116,7 +116,7 @@ class PoolingParties:
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence that people read in several places, word for word the same."""
+    """A sentence that several pages show, word for word the same."""
 
     says: str
     stands_in: tuple[str, ...]
@@ -236,7 +236,7 @@ FACTS: tuple[Fact, ...] = (
     FREQUENCIES,
     ALONE,
     DICTIONARIES,
-    # Another fact that people read in several places: here.
+    # Add further facts that several pages show here.
 )
 
 _UNION = (
@@ -357,5 +357,5 @@ POOLS: tuple[PoolingParties, ...] = (
         "16 of 31 or more, 60 of 119 among 1,000 peers",
         applies=_has_helpers,
     ),
-    # Another way to find labels, another engine: its pools here.
+    # Add the pools of another engine, or of another way to find labels, here.
 )

@@ -1,4 +1,4 @@
-"""The arrangement of a study: who holds which data, and who works for whom.
+"""The arrangement of a study: which peer holds which data, and who computes for whom.
 
 Most studies have peers with documents of their own (partition `documents`). Peers may also
 hold different features of the same entities (partition `features`), let an intermediary build
@@ -16,7 +16,7 @@ from sottovoce.errors import InputError, SettingFault
 from sottovoce.text.columns import Categorical, Column
 from sottovoce.text.labels import Labels
 
-# A block takes a row of the joined table in every message of a contribution.
+# Each block is a row of the joined table in every message of a contribution.
 MOST_BLOCKS = 4096
 
 
@@ -28,11 +28,11 @@ class Partition(StrEnum):
 
 
 class Remote(StrEnum):
-    """The substitute for the features of others in a query of partition `features`.
+    """What stands for the features of other peers in a query of partition `features`.
 
-    `full`: the other peers add their part, and learn which entity is asked about; `zero`:
-    nothing; `normalised`: the mean edge vector of the other peers, the paper's common extra
-    rado divided by the number of its documents. The latter two tell nobody anything.
+    `full`: the other peers add their part, and learn which entity is asked about. `zero`: nothing.
+    `normalised`: the mean edge vector of the other peers, which is the paper's common extra rado
+    divided by the number of its documents. The latter two reveal nothing.
     """
 
     FULL = "full"
@@ -41,7 +41,7 @@ class Remote(StrEnum):
 
 
 class Weights(StrEnum):
-    """The weights that a peer is sent: the `whole` model, or those of the features that it lists.
+    """The weights that a peer receives: the `whole` model, or those of the features that it lists.
 
     The paper's f_p is that list: it tells the coordinator which words a peer's documents have.
     """
@@ -63,10 +63,10 @@ class Holding:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The holders of columns, the stand-in for columns of others, and the parts sent to a peer.
+    """The holders of columns, what stands for others' columns, and the weights sent to a peer.
 
-    `shared` columns stand at every peer, and their values (which the plan lists) with the
-    classes enumerate the blocks. `answering` are the peers that add a remote part, by default all
+    Every peer has the `shared` columns. Their values, which the plan lists, combined with the
+    classes give the blocks. `answering` are the peers that add a remote part, by default all
     others.
     """
 
@@ -93,33 +93,33 @@ class Arrangement:
 
     @property
     def asks_holders(self) -> bool:
-        """Whether others look up the entities of a query."""
+        """Whether other peers look up the entities of a query."""
         return self.by_features and self.remote is Remote.FULL
 
     @property
     def answerers(self) -> tuple[str, ...]:
-        """The peers that look up entities for others, in the order of the plan."""
+        """The peers that look up entities for others, in the plan's order."""
         peers = tuple(holding.peer for holding in self.own) if self.asks_holders else ()
         return tuple(peer for peer in peers if not self.answering or peer in self.answering)
 
     @property
     def first(self) -> str:
-        """The peer that adds what all peers have: shared features, the intercept, the counts."""
+        """The peer that adds what all peers have in common: shared features, intercept, counts."""
         return self.own[0].peer
 
     def answering_to(self, asker: str) -> tuple[str, ...]:
-        """The peers that add a remote part for this asker, in the order of the plan."""
+        """Return the peers that add a remote part for this asker, in the plan's order."""
         peers = tuple(holding.peer for holding in self.own)
         chosen = self.answering or peers
         return tuple(peer for peer in peers if peer in chosen and peer != asker)
 
     def columns_of(self, peer: str) -> tuple[str, ...]:
-        """The columns that stand at a peer: the shared ones, and its own."""
+        """Return the columns of a peer: the shared ones, and its own."""
         own = next((holding.columns for holding in self.own if holding.peer == peer), ())
         return (*self.shared, *own)
 
     def faults(self, columns: Sequence[Column], labels: Labels) -> Iterator[SettingFault]:
-        """The faults of an arrangement."""
+        """Yield the faults of the arrangement."""
         if not self.by_features:
             stray = bool(self.shared or self.own or self.answering)
             found_partition = f"found {self.partition}"
@@ -205,7 +205,7 @@ class Arrangement:
         )
 
     def blocks(self, columns: Sequence[Column], labels: Labels) -> int:
-        """The number of blocks: every value of every shared column with every class."""
+        """Return the number of blocks: each combination of shared values with each class."""
         values = [column.width for column in self.shared_columns(columns)]
         count = prod(values) * len(labels.names)
         if count > MOST_BLOCKS:
@@ -219,7 +219,7 @@ class Arrangement:
 
 
 def one_of(kind: type[E], value: Any, name: str) -> E:
-    """The choice of this name, if it is one."""
+    """Return the choice of this name; raise an error that lists all choices if there is none."""
     try:
         return kind(value)
     except ValueError:

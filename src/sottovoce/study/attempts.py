@@ -1,9 +1,9 @@
-"""The stages of a study, and how often each was tried: with whom, and what follows a failure.
+"""The stages of a study and their attempts: with which peers, and what follows a failure.
 
-An attempt is a session of its own: its number and its peers are in the name of everything
-that is used once, so an attempt without a peer that left shares no key, no mask and no seed
-with the one before. What was opened over a set of peers is never opened over another: with
-one peer less, the difference of two sums *is* that peer's part.
+Each attempt is a session of its own. Its number and its peers are in the name of everything that is
+used once, so an attempt after a peer left shares no key, no mask and no seed with the one before.
+What was opened over a set of peers is never opened over another set: with one peer less, the
+difference of the two sums would be that peer's part.
 """
 
 from collections.abc import Collection
@@ -28,10 +28,10 @@ class Stage(StrEnum):
 
     @classmethod
     def of(cls, study: "Study") -> tuple["Stage", ...]:
-        """The stages of a study: only engine quorum adds up before it trains.
+        """Return the stages of a study; only engine quorum adds up in a stage before the training.
 
-        Members keep their shares of the sum, so a training that one of them left is tried again
-        without it, and no sum is opened a second time.
+        Members keep their shares of the sum. So if one of them leaves the training, it is tried
+        again without that member, and no sum is opened a second time.
         """
         from sottovoce.study.choices import Engine
 
@@ -40,7 +40,7 @@ class Stage(StrEnum):
 
     @property
     def opened_sums(self) -> frozenset[str]:
-        """The blind sums of this stage; once one was agreed on, the stage is not tried again."""
+        """The blind sums of this stage; once one is agreed on, the stage is not tried again."""
         return _OPENED[self]
 
 
@@ -50,7 +50,7 @@ _OPENED = {
     Stage.CONTRIBUTIONS: frozenset({"ends"}),
     Stage.TRAINING: frozenset({"spectrum", "contributions", "penalty size"}),
 }
-# The most attempts of one stage.
+# The maximum number of attempts of one stage.
 MOST_ATTEMPTS = 5
 
 
@@ -64,7 +64,7 @@ class Attempt:
 
     @classmethod
     def first(cls, study: "Study", stage: Stage, *, peers: Collection[str] | None = None) -> Self:
-        """The first attempt at a stage, with these peers (by default everybody)."""
+        """Return the first attempt at a stage, with these peers (by default all)."""
         roster = study.roster.peers
         chosen = roster if peers is None else tuple(peer for peer in roster if peer in peers)
         attempt = cls(stage, 1, chosen)
@@ -72,7 +72,7 @@ class Attempt:
         return attempt
 
     def check(self, study: "Study") -> None:
-        """Refuse peers that are not in the roster, or too few of them."""
+        """Refuse peers that are not in the roster, and too few peers."""
         from sottovoce.study.choices import Engine
 
         roster, fewest = study.roster.peers, study.fewest_peers
@@ -96,14 +96,14 @@ class Attempt:
             raise InputError("attempt: expected everybody in the roster to agree, found fewer")
 
     def session(self, study: "Study") -> bytes:
-        """The session of this attempt: no other attempt has the same."""
+        """Return the session of this attempt, which no other attempt has."""
         return study.session(self.stage, str(self.number))
 
     def parties(self, study: "Study") -> tuple[str, ...]:
-        """The parties of this session; dealer and intermediaries skip the dictionary.
+        """Return the parties of this session; dealer and intermediaries skip the dictionary.
 
-        A seat that only looks up entities for others takes part in the agreement, then waits for
-        queries.
+        A seat that only looks up entities for others takes part in the agreement alone, then waits
+        for queries.
         """
         roster = study.roster
         seats: list[str] = [roster.coordinator]
@@ -120,13 +120,13 @@ class Attempt:
         return (*seats, *self.peers)
 
     def follows(self, before: "Attempt") -> bool:
-        """Whether this one can come after another: a later attempt, or one at a later stage."""
+        """Whether this attempt can follow another: it is a later attempt, or at a later stage."""
         stages = list(Stage)
         here = (stages.index(self.stage), self.number)
         return here > (stages.index(before.stage), before.number)
 
     def again(self, *, without: Collection[str] = ()) -> "Attempt":
-        """The next attempt, perhaps without some peers."""
+        """Return the next attempt, without the peers named."""
         peers = tuple(peer for peer in self.peers if peer not in without)
         return Attempt(self.stage, self.number + 1, peers)
 
@@ -134,10 +134,10 @@ class Attempt:
 def following(
     study: "Study", failed: Attempt, *, missing: Collection[str], opened: bool
 ) -> "Attempt":
-    """The attempt after one that failed, or `AbsenceError` where the study has to stop.
+    """Return the attempt after a failed one; raise `AbsenceError` if the study has to stop.
 
-    `missing` are the parties that left; `opened` says whether one of the stage's sums was
-    agreed on already.
+    `missing` are the parties that left. `opened` says whether one of the stage's sums was agreed on
+    already.
     """
     name = study.plan.name
     missing = study.whole_organisations(missing)
@@ -163,7 +163,7 @@ def following(
 
 
 def check_roles(study: "Study", missing: Collection[str]) -> None:
-    """Stop where a role is missing that nobody else can take over."""
+    """Raise if a role is missing that nobody else can take over."""
     roster = study.roster
     for role, seat in (
         ("coordinator", roster.coordinator),
@@ -178,10 +178,10 @@ def check_roles(study: "Study", missing: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a study ended early: in which stage, what kind of failure, and by whom.
+    """Why a study ended early: the stage, the kind of failure, and the party that caused it.
 
-    It holds nothing that was in a document or a message: an error's own words stay at the
-    seat where it was raised.
+    It holds nothing from a document or a message: the error's text stays at the seat where it was
+    raised.
     """
 
     stage: Stage
@@ -191,12 +191,12 @@ class Stop:
 
     @classmethod
     def of(cls, attempt: Attempt, error: SottovoceError, *, seat: str) -> Self:
-        """The stop after an error at one seat; `blamed` caused it, if that is known."""
+        """Return the stop after an error at one seat; `blamed` caused it, if that is known."""
         party = error.party if isinstance(error, TheirError) and error.party else seat
         return cls(attempt.stage, attempt.number, type(error).__name__, party)
 
     def error(self) -> StoppedError:
-        """The error that every other seat raises."""
+        """Return the error that every other seat raises."""
         reason = _REASONS.get(self.kind, "something failed there")
         return StoppedError(
             f"the study was stopped in its {self.stage} (attempt {self.attempt}): {reason}",

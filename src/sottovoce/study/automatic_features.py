@@ -1,7 +1,7 @@
 """The widths of a row's blocks for `features = "auto"`, by public rules.
 
-The rules were measured on corpora (docs/accuracy.md). They ask for nothing but numbers that a plan
-has, or that whoever plans knows: how many classes there are, and about how many documents.
+The rules were measured on corpora (docs/accuracy.md). They use only numbers of the plan, or numbers
+that its author knows: how many classes there are, and about how many documents.
 """
 
 from collections.abc import Mapping
@@ -22,33 +22,33 @@ BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
 FEATURES = 2048
-# The words for few classes and enough documents to pay for them, with a narrower tail.
+# The numbers of words and of tail columns for few classes and enough documents.
 _WIDE, _WIDE_TAIL = 4096, 1024
 _ENOUGH_DOCUMENTS = 1024
 # Engine paillier solves on ciphertexts, at most 128 columns.
 _FEW_FEATURES = 128
-# The most classes of a study with few classes; for more, a row must be richer.
+# The most classes that count as few; with more classes a row needs more columns.
 _MANY_CLASSES = 32
-# Beside more words a tail weighs less: of long documents nearly all words are in it.
+# With more words a tail weighs less, because it has nearly all words of long documents.
 _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
-# A tail wider than this many times the documents has nothing more to tell apart.
+# A tail wider than this many times the documents does not distinguish more words.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
-# Ridge's penalty on unit rows; beside a wide tail twice as much.
+# Ridge's penalty on unit rows; with a wide tail it is twice as large.
 _PENALTY = 1.0
 _STRONG_PENALTY = 2.0
-# Documents that nobody learns from: enough to judge by, and no more.
+# The number of documents to hold out: enough to judge the model.
 _JUDGED_DOCUMENTS = 100
 _LEAST_HELD_OUT, _FEW_HELD_OUT, _MOST_HELD_OUT = 0.05, 0.1, 0.2
-# Fewer than this many of them say next to nothing, so a small study holds out a larger share.
+# Fewer held-out documents than this say little, so a small study holds out a larger share.
 _FEWEST_JUDGED = 40
-# With many classes, narrow and heavy kernel columns; with few, these would overfit.
+# With many classes kernel columns are narrow and heavy; with few classes these would overfit.
 _KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The facts that the rules may use; without a number of `documents` there may be many."""
+    """The facts that the rules may use; without a number of `documents`, many are assumed."""
 
     classes: int
     level: Level = Level.DOCUMENT
@@ -58,23 +58,23 @@ class Circumstances:
 
     @property
     def chooses(self) -> bool:
-        """Whether words are selected from text: else there is nothing to choose from."""
+        """Whether words are selected from text; otherwise there is nothing to choose."""
         return self.dictionary is DictionaryKind.JOINT
 
     @property
     def has_many_classes(self) -> bool:
-        """Whether the square loss on words would confuse them."""
+        """Whether there are so many classes that the square loss on words would confuse them."""
         return self.classes > _MANY_CLASSES
 
     @property
     def takes_few(self) -> bool:
-        """Whether a row has words alone, and few: on ciphertexts, and of tokens."""
+        """Whether a row has only few words and no other columns: on ciphertexts, and for tokens."""
         return self.engine is Engine.PAILLIER or self.level is Level.TOKEN
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The parts that make up a row."""
+    """The blocks of columns of a row."""
 
     features: int
     ngrams: NGrams
@@ -82,10 +82,10 @@ class Columns:
 
 
 def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
-    """The columns of a row: what was given, and by the rules what was left to them.
+    """Return the columns of a row: the given settings, and the rules' choices for the others.
 
-    `given` has the names of the plan's settings. "auto" leaves a setting to the rules, and so
-    does leaving it out. Where `features` is a number, there is no tail unless one is given.
+    `given` has the names of the plan's settings. A setting that is "auto" or missing is left to the
+    rules. If `features` is a number, there is no tail unless one is given.
     """
     asked = {name: value for name, value in given.items() if not _is_auto(value)}
     by_rule = "features" not in asked and about.chooses
@@ -125,7 +125,7 @@ def _tail(about: Circumstances) -> int:
 
 
 def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:
-    """Words, pairs of words and stretches of characters; a given word list is of words alone."""
+    """Return words, pairs of words and stretches of characters; a given list has words alone."""
     listed = about.dictionary is DictionaryKind.GIVEN
     words = _lengths(asked.get("ngrams", (1, 1) if listed else WORDS), "ngrams")
     parts = asked.get("characters", None if listed else CHARACTERS)
@@ -133,7 +133,7 @@ def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:
 
 
 def _lengths(value: Any, name: str) -> tuple[int, int]:
-    """The shortest and the longest sequence."""
+    """Return the shortest and the longest sequence."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InputError(
             f"{name}: expected the shortest and the longest, found {value!r}",
@@ -144,9 +144,10 @@ def _lengths(value: Any, name: str) -> tuple[int, int]:
 
 
 def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) -> str | None:
-    """The weighting of rare classes: as given, else "root" for documents and sentences.
+    """Return the weighting of rare classes: as given, else "root" for documents and sentences.
 
-    Labels that overlap have no weights; of tokens nearly all are outside any entity.
+    Overlapping labels have no weights. Tokens have none, because nearly all of them are outside any
+    entity.
     """
     if given == AUTO:
         return "root" if exclusive and about.level is not Level.TOKEN else None
@@ -154,9 +155,9 @@ def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) ->
 
 
 def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple[float, ...]:
-    """Ridge's penalty: as given, and by the rule for words and tail of few classes a stronger one.
+    """Return Ridge's penalty: as given, else a larger one for words and tail of few classes.
 
-    Where `features` is a number, or the rules add kernel columns, it is 1.
+    If `features` is a number, or the rules add kernel columns, it is 1.
     """
     if not _is_auto(given):
         return given  # type: ignore[no-any-return]  # the plan looks at it
@@ -166,10 +167,10 @@ def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple
 
 
 def held_out(given: Any, about: Circumstances) -> float:
-    """The share of documents to judge by: as given, and by the rule about a hundred documents.
+    """Return the share of documents to hold out: as given, else for about a hundred documents.
 
-    A twentieth at least and a tenth at most, but a fifth where a tenth is fewer than forty, or
-    where nobody knows how many there are.
+    It is at least a twentieth and at most a tenth, but a fifth if a tenth is fewer than forty
+    documents, or if their number is unknown.
     """
     if not _is_auto(given):
         return given  # type: ignore[no-any-return]  # as above
@@ -181,7 +182,7 @@ def held_out(given: Any, about: Circumstances) -> float:
 
 
 def encoder_setting(value: Any) -> EncoderName | None:
-    """An encoder as a plan holds it, from the name that a study.toml has."""
+    """Return an encoder for the plan, from its name in study.toml."""
     if value is None or isinstance(value, EncoderName):
         return value
     if not isinstance(value, str):

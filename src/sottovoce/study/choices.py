@@ -1,10 +1,10 @@
-"""The choices of a plan that have a fixed list of values, each with what it means."""
+"""The settings of a plan that have a fixed list of values, and what each value means."""
 
 from enum import StrEnum
 
 
 class Engine(StrEnum):
-    """The engine of the sealed solve: among the sites, with helpers, or on ciphertexts."""
+    """The engine of the sealed solve: `quorum` of sites, `shares` with helpers, or `paillier`."""
 
     AUTO = "auto"
     QUORUM = "quorum"
@@ -21,7 +21,7 @@ class DictionaryKind(StrEnum):
 
 
 class Rare(StrEnum):
-    """The treatment of a class with too few documents: a `stop`, or the study goes without it."""
+    """The treatment of a class with too few documents: `stop` the study, or continue without it."""
 
     STOP = "stop"
     LEAVE_OUT = "leave out"
@@ -29,7 +29,7 @@ class Rare(StrEnum):
 
 
 class Contribution(StrEnum):
-    """The basis of a peer's moments: all its rados at once, `exact`, or a sample of n `rados`."""
+    """The basis of a peer's moments: `exact`, as if of all its rados, or a sample of `rados`."""
 
     EXACT = "exact"
     RADOS = "rados"
@@ -38,7 +38,7 @@ class Contribution(StrEnum):
 class Learner(StrEnum):
     """The learner of θ: `closed-form` from moments, or gradient descent on encrypted rados.
 
-    `rado-descent` minimises the paper's exponential rado loss, in steps of a public number.
+    `rado-descent` minimises the paper's exponential rado loss, in a public number of steps.
     """
 
     CLOSED_FORM = "closed-form"
@@ -48,8 +48,8 @@ class Learner(StrEnum):
 class Addition(StrEnum):
     """The way in which peers add ciphertexts: under masks between pairs, or around rings.
 
-    Masks survive peers that leave. A `ring` is the paper's sum, and needs every peer: a peer that
-    leaves it ends the study.
+    Masks allow peers to leave. A `ring` is the paper's sum and needs every peer: if one leaves, the
+    study ends.
     """
 
     PAIRWISE = "pairwise"
@@ -57,10 +57,10 @@ class Addition(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The way to a label: `fss` with a dealer and never else, `dgk` without one.
+    """How labels are found: `fss` always with a dealer, `dgk` without one.
 
-    `auto` takes `fss` where an asker has a dealer that answers, else `dgk`, and says so. In engine
-    `quorum` the members compare by themselves, unless `fss` lets one of them deal.
+    `auto` takes `fss` if an asker has a dealer that answers, else `dgk`, and tells the asker. In
+    engine `quorum` the members compare by themselves, unless `fss` lets one of them deal.
     """
 
     AUTO = "auto"
@@ -71,8 +71,8 @@ class Verdict(StrEnum):
 class LabelsOn(StrEnum):
     """The form of the model behind labels: `shares`, or a `paillier` ciphertext.
 
-    Shares stay with coordinator and evaluator; every peer holds the ciphertext. `auto` takes
-    shares where engine and arrangement allow it.
+    Shares stay with coordinator and evaluator; a ciphertext is at every peer. `auto` takes shares
+    if engine and arrangement allow it.
     """
 
     AUTO = "auto"
@@ -81,7 +81,7 @@ class LabelsOn(StrEnum):
 
 
 class Centre(StrEnum):
-    """The origin of rows of text: the rounded joint `mean`, or its estimate by `idf`."""
+    """The point from which rows of text are measured: the rounded joint `mean`, or by `idf`."""
 
     MEAN = "mean"
     IDF = "idf"

@@ -1,4 +1,4 @@
-"""The limits of learner `rado-descent`: any other setting of a plan is refused by name."""
+"""The limits of learner `rado-descent`: the error about any other setting names that setting."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -8,8 +8,8 @@ from sottovoce.study.arrangement import Arrangement
 from sottovoce.study.choices import Contribution, Engine
 from sottovoce.text.labels import Labels
 
-# Its cost grows with columns × rados × classes. Exponents are counted from the mean of the rados,
-# which is exact for a power of two of them.
+# Its cost grows with columns × rados × classes. Exponents are counted from the rados' mean, which
+# is exact if their number is a power of two.
 DESCENT_RADOS = (32, 64, 128, 256, 512, 1024)
 MOST_DESCENT_COLUMNS = 128
 MOST_DESCENT_CLASSES = 8
@@ -20,7 +20,7 @@ class DescentSettings(Protocol):
 
     @property
     def labels(self) -> Labels:
-        """The labels that are told apart."""
+        """The labels of the study."""
 
     @property
     def engine(self) -> Engine:
@@ -40,7 +40,7 @@ class DescentSettings(Protocol):
 
     @property
     def distrusted(self) -> tuple[int, ...]:
-        """Columns with a penalty of their own."""
+        """The columns with a penalty of their own."""
 
     @property
     def width(self) -> int:
@@ -52,7 +52,7 @@ class DescentSettings(Protocol):
 
 
 def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
-    """The settings that learner rado-descent cannot serve."""
+    """Yield the settings with which learner rado-descent does not work."""
     closed = "learner='closed-form'"
     partition, distrusted = plan.arrangement.partition, len(plan.distrusted)
     for setting, fits, wanted, actual, hint in (

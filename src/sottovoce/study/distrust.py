@@ -1,4 +1,4 @@
-"""The distrusted columns of a row, by their names: they get a penalty of their own."""
+"""The positions of distrusted columns, which get a penalty of their own, from their names."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from sottovoce.text.columns import Column
 def distrusted_places(
     names: Sequence[str], *, words: Sequence[str], beside: int = 0, columns: Sequence[Column] = ()
 ) -> tuple[int, ...]:
-    """The positions of given words and further columns in a row.
+    """Return the positions of given words and further columns in a row.
 
-    `beside` is how many columns of other blocks stand between the two. A column of categories
-    is all its values: a block of the paper's Γ.
+    `beside` is the number of columns of other blocks between the two. A column of categories stands
+    for all its values: a block of the paper's Γ.
     """
     places: dict[str, tuple[int, ...]] = {word: (place,) for place, word in enumerate(words)}
     start = len(words) + beside

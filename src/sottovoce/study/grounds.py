@@ -1,11 +1,11 @@
-"""Why a study may be done: what the person who signs for an organisation looks for first."""
+"""Why a study may be done, for the person who signs for an organisation."""
 
 from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """Purpose, legal basis, controller, retention and contact, as the study's text names them."""
+    """Purpose, legal basis, controller, retention and contact of a study."""
 
     purpose: str = ""
     legal_basis: str = ""

@@ -15,14 +15,14 @@ AFTER_TRAINING = "queries and evaluations"
 
 @dataclass
 class Record:
-    """The record so far: every party's view and the traffic, over all conversations."""
+    """Every party's view and the traffic so far, over all conversations."""
 
     views: dict[str, View] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
     stage_bytes: Counter[str] = field(default_factory=Counter)
 
     def add(self, views: Mapping[str, View], traffic: Traffic, *, stage: str) -> None:
-        """Add one conversation of a stage, or of what follows the stages."""
+        """Add one conversation of a stage, a query or an evaluation."""
         for name, view in views.items():
             self.views.setdefault(name, View(name)).received.extend(view.received)
         self.traffic.add(traffic)

@@ -1,4 +1,4 @@
-"""A peer's moments over parts of its documents: each part is read and rounded where it lies."""
+"""A peer's moments over parts of its documents; each part is read and rounded by one worker."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class RowWeights:
 
     @property
     def largest(self) -> float:
-        """The most that a row counts."""
+        """The largest weight of a row."""
         return 1.0 if self.of_class is None else max(self.of_class)
 
 
@@ -51,7 +51,7 @@ class _MomentJob:
 
         def work(total: MomentWords | None, documents: Iterator[Document]) -> MomentWords:
             moments = Moments(*shape)
-            # The order in which several threads add shows in the last bits.
+            # The order in which several threads add changes the last bits.
             with threadpool_limits(1, user_api="blas"):
                 for block in read(documents):
                     moments.add(block.rows, block.targets, weights=self.weights.of(block))
@@ -72,6 +72,6 @@ def parted_moments(
     rows: int,
     row_norm: float,
 ) -> Moments:
-    """The sums over all parts, of which there are at most `rows` rows of this length."""
+    """Return the sums over all parts, of at most `rows` rows of this length."""
     weight = rows * max(1.0, weights.largest)
     return summed(_MomentJob(reader, weights, classes, weight, row_norm), documents).moments()

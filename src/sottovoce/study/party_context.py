@@ -13,8 +13,7 @@ from sottovoce.study.policy import Policy
 from sottovoce.study.queries.label_count import RUN_BITS, HelpedRows
 from sottovoce.study.study import Study
 
-# Who signs the sets of blind sums where there is no evaluator, and no blind sum: a name that
-# no participant can have.
+# The evaluator of a study that has none, and so no blind sums: no participant can have this name.
 _NOBODY = " "
 
 
@@ -22,9 +21,9 @@ _NOBODY = " "
 class PartyContext:
     """One party's keys, entropy and records; the records outlive every conversation of the study.
 
-    `shown` stands for what it was shown, once it was: the dictionary, and for contributions the
-    point that rows are measured from. Sums over peers are bound to it. `policy` is the most that
-    the owner of a peer consents to.
+    `shown` is a digest of what the party was shown: the dictionary, and for contributions the point
+    from which rows are measured. Sums over peers are bound to it. `policy` is the most to which the
+    owner of a peer consents.
     """
 
     study: Study
@@ -40,21 +39,21 @@ class PartyContext:
 
     @classmethod
     def open(cls, study: Study, identity: Identity, *, entropy: Entropy) -> "PartyContext":
-        """A party with empty records and a new box key."""
+        """Return a party with empty records and a new box key."""
         attempt = Attempt.first(study, Stage.AGREEMENT)
         return cls(study, identity, entropy, X25519Key.draw(entropy), attempt)
 
     def at(self, attempt: Attempt, *, entropy: Entropy) -> "PartyContext":
-        """The same party in one attempt, which draws from an entropy of its own."""
+        """Return the same party in one attempt, which draws from an entropy of its own."""
         attempt.check(self.study)
         return replace(self, attempt=attempt, entropy=entropy)
 
     def drawing(self, purpose: str, *inputs: bytes) -> "PartyContext":
-        """The same party, whose entropy depends on what it will hide from here on."""
+        """Return the same party with an entropy that depends on the values it will hide."""
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
 
     def count_labels(self, asker: str, *, rows: int, evaluation: bool = False) -> None:
-        """Count a query that this party helps with, or refuse it: it is too many.
+        """Count a query that this party helps with; raise if there are too many.
 
         An `evaluation` is one whose rows are compared with the thresholds of a ROC.
         """
@@ -65,7 +64,7 @@ class PartyContext:
         self.labels.add(run, rows, budget=plan.budget, coordinator=coordinator)
 
     def having(self, shown: bytes) -> "PartyContext":
-        """The same party after it was shown that for which this digest stands."""
+        """Return the same party after it was shown what this digest stands for."""
         return replace(self, shown=shown)
 
     @property
@@ -75,7 +74,7 @@ class PartyContext:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """The peers that take part in this attempt."""
+        """The peers of this attempt."""
         return self.attempt.peers
 
     @property
@@ -86,7 +85,7 @@ class PartyContext:
     def round(
         self, name: str, peers: Collection[str], *, fewest: int = 0, series: str = ""
     ) -> Round:
-        """A blind sum of this attempt among the peers that are still there."""
+        """Return a blind sum of this attempt among these peers."""
         study, roster = self.study, self.study.roster
         return Round(
             study.digest.hex(),
@@ -101,10 +100,10 @@ class PartyContext:
         )
 
     def context(self, peers: Collection[str], *, round: int) -> Context:  # noqa: A002 - PROTOCOLS' word
-        """The context to which one-time material of this attempt is bound."""
+        """Return the context to which one-time material of this attempt is bound."""
         return self.study.context(peers, round=round, attempt=self.attempt.number)
 
     @property
     def member(self) -> Member:
-        """The party with the pins of all others."""
+        """The party as a member of blind sums, with the pins of all others."""
         return self.study.member(self.identity)

@@ -45,49 +45,47 @@ from sottovoce.text.selection import CHI_SQUARED, Selection, SelectionRule, rule
 from sottovoce.text.splits import Split
 from sottovoce.wire.printable import MAX_NAME, MAX_WORDS, fault_in
 
-# Beyond about two queries a feature, a sealed model counts as known to the asker.
+# With more queries a feature than this, a sealed model counts as known to the asker.
 QUERIES_PER_FEATURE = 2
-# The number of labels of chosen documents that give it (docs/studies.md).
+# The number of labels of chosen documents a feature that give the model (docs/studies.md).
 KNOWN_QUERIES_PER_FEATURE = 16
-# Queries are filled up to whole ciphertexts and counted whole: about ten of them at 3072 bits.
+# Queries are filled up to whole ciphertexts and counted whole: about ten queries at 3072 bits.
 FEWEST_QUERIES = 512
-# What a report has of each, for the default of a budget that counts them.
+# The assumed number of rows in a report, for the default budget.
 ROWS_A_DOCUMENT = {Level.DOCUMENT: 1, Level.SENTENCE: 20, Level.TOKEN: 200}
 # The fewest documents and the fewest peers over which joint totals are opened.
 FEWEST_EVALUATED = 20
 FEWEST_PEERS = 3
-# Of such a total no cell below this (or the plan's minimum, if that is more) is shown.
+# Cells of such a total below this (or the plan's minimum, if that is more) are not shown.
 FEWEST_CELL = 3
 LEAST_KAPPA = 40
-# Rare classes count more than their rows: half of the way to all classes alike, or all of it.
+# Rare classes get more weight: halfway to equal weight of all classes ("root"), or all the way.
 CLASS_WEIGHTS = ("root", "balanced")
-# A sample is centred by its own mean, so one rado says nothing.
+# A sample is centred by its own mean, so a single rado would be zero.
 FEWEST_RADOS = 2
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Every choice of a study. Peers that disagree on any of it do not start.
+    """All settings of a study. Peers that disagree on any of them do not start.
 
-    `features` is how many words a joint dictionary has at most; it has those that are in enough
-    documents, best first by the rule `select`. `beside` are the blocks of columns of a row beside
-    them (tail, encoder, kernel).
-    `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of penalties of which
-    joint validation totals pick one. `distrusted` features get `epsilon` times the penalty
-    (the paper's Γ). `query_budget` is how many rows a peer may have labelled in all, by queries,
-    evaluations and penalties that are tried (by default `default_budget`), padded batches counted
-    whole. `held_out` is
-    the share of documents kept for evaluation, `held_back` the share of the rest with which one
-    of several penalties is chosen. `rare` says what becomes of a class that has fewer documents
-    than the minimum. `approval` names what permits the study and `grounds` why it
-    is done, for the card.
-    `thresholds` are where a joint ROC is looked at, `operating_point` has for every score (one
-    of two classes that exclude each other, else one a class) the threshold above which it
-    speaks for its class; without it that is 0. `contribution` "rados" takes moments of as many
-    sampled `rados` of every peer instead of exact ones; `learner` "rado-descent" descends on that
-    many rados themselves. `addition` is how ciphertexts of peers are added up. In engine `quorum`
-    `threshold` is how many members may pool (by default the largest minority). `labels_on` says
-    whether labels are found on shares of the model or on a ciphertext of it, `centre` from where
+    `features` is the maximum number of words of a joint dictionary. It has words that are in enough
+    documents, the best first by the rule `select`. `beside` are a row's other blocks of columns
+    (tail, encoder, kernel). `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of
+    penalties of which joint validation totals pick one. `distrusted` features get `epsilon` times
+    the penalty (the paper's Γ). `query_budget` is the number of rows that a peer may have labelled
+    in all, by queries, evaluations and penalties that are tried (by default `default_budget`);
+    padded batches are counted whole. `held_out` is the share of documents kept for evaluation, and
+    `held_back` the share of the rest with which one of several penalties is chosen. `rare` says
+    what happens to a class that has fewer documents than the minimum. For the card, `approval`
+    names what permits the study, and `grounds` why it is done. A joint ROC is counted at the
+    `thresholds`. `operating_point` has for every score (one for two classes that exclude each
+    other, else one for each class) the threshold above which the score speaks for its class; by
+    default it is 0. With `contribution` "rados" the moments are those of this many sampled `rados`
+    of every peer instead of exact ones; `learner` "rado-descent" descends on that many rados
+    themselves. `addition` is how peers' ciphertexts are added up. In engine `quorum`, `threshold`
+    is how many members may pool (by default the largest minority). `labels_on` says whether labels
+    are found on shares of the model or on a ciphertext of it, and `centre` is the point from which
     rows of text are measured.
     """
 
@@ -159,13 +157,13 @@ class StudyPlan:
 
     @property
     def count_plan(self) -> CountPlan:
-        """The counting of every peer for a joint dictionary."""
+        """How every peer counts for a joint dictionary."""
         held_back = Suppression(self.min_documents, self.small_cells)
         return CountPlan(self.labelled, self.reading, held_back, bits=self.bucket_bits)
 
     @property
     def selection(self) -> Selection:
-        """The coordinator's selection from the counts."""
+        """How the coordinator selects from the counts."""
         return Selection(self.features, self.feature_min_peers, self.select)
 
     @property
@@ -182,18 +180,18 @@ class StudyPlan:
 
     @property
     def width(self) -> int:
-        """The most columns of a row: words, other blocks, further columns, the bias."""
+        """The most columns that a row can have: words, other blocks, further columns, the bias."""
         further = sum(column.width for column in self.columns)
         return self.features + self.beside.width + further + 1
 
     @property
     def has_text(self) -> bool:
-        """Whether rows have text: a table has columns, and one word that all rows have."""
+        """Whether rows have text; rows of a table have columns, and one word common to all."""
         return not self.columns or self.words != (ROW,)
 
     @property
     def descends(self) -> bool:
-        """Whether θ is learnt by gradient descent on encrypted rados."""
+        """Whether the learner is gradient descent on encrypted rados."""
         return self.learner is Learner.RADO_DESCENT
 
     @property
@@ -211,12 +209,12 @@ class StudyPlan:
 
     @property
     def asked_features(self) -> int:
-        """The number of weights of a score beside the bias."""
+        """The number of weights of a score, without the bias."""
         return self.width - 1
 
     @property
     def deals_verdicts(self) -> bool:
-        """Whether queries ask for a dealer, where there is one for the asker."""
+        """Whether queries ask for a dealer, if the asker has one."""
         return self.verdict is not Verdict.DGK and self.release.opens is not Opens.SCORES
 
     @property
@@ -235,17 +233,17 @@ class StudyPlan:
         return self.draws_roc and self.release.opens is Opens.LABELS
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
-        """The study's Paillier key, drawn by the coordinator."""
+        """Draw the study's Paillier key, at the coordinator."""
         return generate(self.key_bits, entropy=entropy)
 
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """Every setting by name, in one way of writing: what is hashed, compared and shown."""
+        """Return every setting by name, in the one form that is hashed, compared and shown."""
         return tuple(
             (setting.name, _written(getattr(self, setting.name))) for setting in fields(self)
         )
 
     def _plain_value(self, setting: Field[Any]) -> Any:
-        """Choices by name and numbers as Python's own, or an error that names the setting."""
+        """Return choices as enums and numbers as Python's own; errors name the setting."""
         name, kind, value = setting.name, setting.type, getattr(self, setting.name)
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             return one_of(kind, value, name)
@@ -260,7 +258,7 @@ class StudyPlan:
         return value
 
     def _faults(self) -> Iterator[SettingFault]:
-        """The faults of a plan."""
+        """Yield the faults of the plan."""
         yield SettingFault(
             not self.name.strip(), "name", "expected a name for the study, found an empty one"
         )
@@ -313,7 +311,7 @@ class StudyPlan:
         yield SettingFault(other, "labelling", "the labelling names other labels than the plan")
 
     def _texts(self) -> Iterator[tuple[str, str, int]]:
-        """Every text that people or screens at other sites see, by its setting, and its limit."""
+        """Yield every text that people at other sites see, with its setting and its limit."""
         yield "name", self.name, MAX_NAME
         if self.approval:
             yield "approval", self.approval, MAX_WORDS
@@ -355,7 +353,8 @@ class StudyPlan:
             f"expected 0 < epsilon <= 1, found {self.epsilon:g}",
         )
         distrusted = self.distrusted
-        # Words that are chosen jointly may be fewer, so what stands behind them has no place yet.
+        # A joint dictionary may have fewer words, so the position of later columns is not known
+        # yet.
         listed = self.dictionary is DictionaryKind.GIVEN
         most = self.asked_features if listed else self.features
         limit = f"expected distrusted features below {most}, each once, "
@@ -432,9 +431,9 @@ class StudyPlan:
 
 
 def default_budget(features: int, *, level: Level = Level.DOCUMENT, penalties: int = 1) -> int:
-    """Two rows a feature, and enough to label and evaluate 512 documents; more to try penalties.
+    """Return two rows a feature, at least enough for 512 documents; more to try penalties.
 
-    Where that is more than what gives a model away, the card says so.
+    If that is enough to read the model off the labels, the card says so.
     """
     least = FEWEST_QUERIES * ROWS_A_DOCUMENT[level]
     models = 1 if penalties == 1 else 1 + penalties
@@ -442,19 +441,19 @@ def default_budget(features: int, *, level: Level = Level.DOCUMENT, penalties: i
 
 
 class InsecureToyPlan(StudyPlan):
-    """A plan with keys that anybody can break: for tests, where real keys would take too long."""
+    """A plan with keys that anybody can break, for tests, where real keys would take too long."""
 
     key_sizes: ClassVar[tuple[int, ...]] = InsecureToyPublicKey.sizes
     public_type: ClassVar[type[PublicKey]] = InsecureToyPublicKey
     secret_type: ClassVar[type[SecretKey]] = InsecureToySecretKey
 
     def generate(self, *, entropy: Entropy) -> SecretKey:
-        """A key that anybody can break."""
+        """Draw a key that anybody can break."""
         return generate_insecure_for_tests(self.key_bits, entropy=entropy)
 
 
 def _written(value: Any) -> str:
-    """One text per value: names of choices, reprs of frozen dataclasses, numbers and tuples."""
+    """Return the one text of a value: a choice's name, a frozen dataclass's repr, a number."""
     if isinstance(value, Reading | Labelling):
         return value.fingerprint
     return str(value) if isinstance(value, StrEnum | Release | SelectionRule) else repr(value)

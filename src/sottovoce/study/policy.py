@@ -1,4 +1,4 @@
-"""The consent of a peer's owner: a study that asks for more is refused by name."""
+"""A site's policy: the most that its owner consents to; a study that asks for more is refused."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.reading import Level
 
-# A document has some tens of sentences and some hundreds of tokens.
+# A document has tens of sentences and hundreds of tokens.
 _PARTS = 100
 
 
@@ -20,8 +20,8 @@ _PARTS = 100
 class Policy:
     """The limits of one site. The defaults allow what the study card calls safe.
 
-    `intermediaries` false refuses machines that build a peer's contribution from its encrypted
-    rows, no matter who runs them.
+    If `intermediaries` is false, machines that build a peer's contribution from its encrypted rows
+    are refused, no matter who runs them.
     """
 
     releases: frozenset[Release] = field(default_factory=usual_releases)
@@ -37,10 +37,10 @@ class Policy:
     independent_evaluator: bool = False
     intermediaries: bool = True
     rows_per_peer: int = 100_000
-    """Of documents; of sentences and tokens a hundred times as many."""
+    """The limit for documents; for sentences and tokens it is a hundred times as many."""
 
     def check(self, study: Study) -> None:
-        """Refuse the study, naming everything in it that the owner did not consent to."""
+        """Refuse a study that asks for more; the error names everything beyond the policy."""
         refused = list(self._refused(study))
         if refused:
             raise InputError(
@@ -53,10 +53,10 @@ class Policy:
             )
 
     def check_totals(self, study: Study, totals: Totals) -> None:
-        """Refuse more rows than these peers can have, before anything is contributed to them.
+        """Refuse more rows than these peers can have, before this site contributes anything.
 
-        A peer that claims a million documents may contribute numbers as large as those of a
-        million documents, and against them it sees what single documents of others change.
+        A peer that claims a million documents may contribute numbers as large as those of a million
+        documents. It could use such numbers to see what single documents of others change.
         """
         level, peers = study.plan.level, len(totals.peers)
         times = 1 if level is Level.DOCUMENT else _PARTS
@@ -74,7 +74,7 @@ class Policy:
     def _refused(self, study: Study) -> Iterator[str]:
         plan, roster = study.plan, study.roster
         for name, allowed, asked in (
-            # What comes out of a lone owner's study is its own.
+            # The result of a lone owner's study belongs to that owner.
             *(() if study.outsourced else (("release", self.releases, plan.release),)),
             ("dictionary", self.dictionaries, plan.dictionary),
             ("partition", self.partitions, plan.arrangement.partition),
@@ -103,6 +103,6 @@ class Policy:
             yield f"intermediaries: expected none, found {', '.join(map(repr, helped))}"
 
     def _asked(self, study: Study) -> Iterator[tuple[str, frozenset[Remote], Remote]]:
-        """The questions about entities of which peers hold different features."""
+        """Yield the settings of queries in partition `features`: name, allowed and asked values."""
         if study.plan.arrangement.by_features:
             yield "remote", self.remotes, study.plan.arrangement.remote

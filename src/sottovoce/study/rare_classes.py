@@ -1,8 +1,8 @@
-"""Classes with too few documents: left out by name, joined into one class, or a stop.
+"""Classes with too few documents: they are left out, joined into one class, or stop the study.
 
-A class below the minimum would show its few documents in its own column of the model. At a peer
-such a class is seen before anything is counted; over all peers, in the published totals, where it
-then has no documents.
+A class below the minimum would reveal its few documents in its own column of the model. A peer
+finds such a class before anything is counted. If all peers together have too few documents of a
+class, the published totals show none.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.streams import refined
 
 OTHER = "other"
-"""The class that takes in rare ones, where a plan has it so."""
+"""The class into which rare classes are joined, if the plan says so."""
 
 
 def is_tolerant(plan: StudyPlan) -> bool:
@@ -31,7 +31,7 @@ def is_tolerant(plan: StudyPlan) -> bool:
 
 
 def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, int]:
-    """The classes of a peer that have fewer documents than the minimum, and how many."""
+    """Return a peer's classes with fewer documents than the minimum, and how many they have."""
     if not is_tolerant(plan):
         return {}
     job = _ClassJob(plan.labels)
@@ -46,19 +46,19 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
 
 
 def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> Sequence[Document]:
-    """At a peer: its documents without classes that it has too few of."""
+    """At a peer: return its documents without its rare classes."""
     rare = rare_classes(plan, documents)
     if not rare:
         return documents
     kept = _without(plan, documents, rare)
-    # Even together the rare ones may be too few.
+    # Even together the rare classes may have too few documents.
     return _without(plan, kept, rare_classes(plan, kept), join=False)
 
 
 def without_absent(
     plan: StudyPlan, documents: Sequence[Document], totals: Totals
 ) -> Sequence[Document]:
-    """At a peer: its documents without classes that all peers together have too few of."""
+    """At a peer: return its documents without classes that are rare over all peers."""
     if not is_tolerant(plan):
         return documents
     absent = totals.absent_classes(plan.labels.names)
@@ -76,7 +76,7 @@ def _without(
 
 @dataclass(frozen=True, slots=True)
 class _RareRule:
-    """Leaves rare classes out, or joins them; a value, so that it can travel to the documents."""
+    """Leaves rare classes out, or joins them; a value that can be sent to the workers."""
 
     labels: Labels
     rare: frozenset[str]

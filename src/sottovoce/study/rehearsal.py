@@ -1,8 +1,8 @@
-"""Whether a peer's documents can go into a study, before it takes its seat or sends a byte.
+"""Checks whether a peer's documents can go into a study, before it takes a seat or sends a byte.
 
-What would stop the peer in the middle, or the study with it, is found at the peer alone: documents
-of one class, a class with fewer than the agreed minimum, nothing left after suppression. Afterwards
-the seat would be spent, and the others would have waited.
+It finds what would later stop the peer or the study: documents of a single class, a class with
+fewer documents than the agreed minimum, nothing left after suppression. Later the seat would be
+used up, and the others would have waited.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from sottovoce.text.passes import count, count_classes
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side
 
-# Documents that are read first: usually some word is in enough of them; else all are read.
+# The number of documents that are read first: usually a word is in enough of them.
 _FIRST = 64
 
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """A peer's documents to train with, and the features that are in enough of them."""
+    """The numbers of a peer's training documents, and of features that are in enough of them."""
 
     documents: int
     features: int
@@ -40,7 +40,7 @@ class Rehearsed:
     absent: tuple[str, ...] = ()
 
     def sentences(self, plan: StudyPlan) -> Iterator[str]:
-        """The numbers as sentences."""
+        """Yield the numbers as sentences."""
         yield f"{self.documents:,} documents to train with"
         for name, number in self.rare.items():
             becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
@@ -60,9 +60,9 @@ class Rehearsed:
 
 
 def check_documents(study: Study, name: str, documents: Sequence[Document]) -> Rehearsed:
-    """Refuse documents with which peer `name` would end the study for itself, or for all.
+    """Refuse documents with which peer `name` would stop the study for itself, or for all.
 
-    The words are hashed under no key here, and nothing but two numbers is kept.
+    Words are hashed without a key here, and only two numbers are kept.
     """
     training, rare = _to_train_with(study, name, documents)
     counts = own_counts(study, name, training, PUBLIC)
@@ -113,7 +113,7 @@ def _to_train_with(
 
 
 def _has_features(study: Study, training: Sequence[Document]) -> bool:
-    """Whether the first documents alone have a feature in enough of them: then all have one."""
+    """Return whether a feature is in enough of the first documents; then no more are read."""
     try:
         counts = count(list(islice(training, _FIRST)), study.plan.count_plan, key=PUBLIC)
     except InputError:
@@ -124,7 +124,7 @@ def _has_features(study: Study, training: Sequence[Document]) -> bool:
 def _check_minimum(study: Study, name: str, counts: Counts) -> None:
     """Check that every class of a peer reaches the minimum.
 
-    Where labels do not exclude each other a rare one is no document less, and sums decide.
+    With overlapping labels a rare class costs no document, and the joint totals decide.
     """
     plan = study.plan
     if not plan.labels.exclusive:

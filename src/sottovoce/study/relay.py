@@ -1,9 +1,9 @@
 """Sealed boxes that the coordinator carries between two other parties and cannot open.
 
-The coordinator holds the Paillier key, so a ciphertext that it carries is as good as plain to
-it. Every packet between two others therefore travels in a box for its recipient, padded to a
-size that says little, under the keys that everybody signed with its consent. What goes to or
-comes from the coordinator itself travels as it is.
+The coordinator holds the Paillier key, so it could decrypt a ciphertext that it carries. So every
+packet between two other parties is put in a box for its recipient, padded to a size that reveals
+little, under the keys that everybody signed with its consent. Packets to or from the coordinator
+itself are sent without a box.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from sottovoce.study.stages.agreement import Agreement
 from sottovoce.study.study import largest_message
 from sottovoce.wire import Codec, Value
 
-# Boxes are padded to one of eight sizes per doubling, and to this much at least.
+# Boxes are padded to one of eight sizes per doubling, and to at least this size.
 _SMALLEST = 1024
 _STEPS = 8
 _PLACES = Codec()
 
 
 class Letter(Value, frozen=True, dict=True):
-    """A packet as it travels: sender, recipient, session, number and bytes.
+    """A packet in the form in which it is sent: sender, recipient, session, number and bytes.
 
-    The body is the packet's own where the coordinator writes or reads it, and a box elsewhere.
+    The body is the packet's own if the coordinator writes or reads it, else a box.
     """
 
     session: bytes
@@ -41,26 +41,26 @@ class Letter(Value, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the body, taken once: journal, ledger and port all name the letter by it."""
+        """SHA-256 of the body; journal, ledger and port identify the letter by it."""
         return hashlib.sha256(self.body).digest()
 
 
 @dataclass(frozen=True)
 class Relay:
-    """One party's way to pack what the coordinator will carry, and to unpack what it carried.
+    """Packs one party's packets into letters for the coordinator to carry, and unpacks letters.
 
-    Before the agreement there are no box keys, and nobody but the coordinator to talk to.
+    Before the agreement there are no box keys, and a party talks only to the coordinator.
     """
 
     party: PartyContext
     agreement: Agreement | None = None
 
     def seals(self, packet: Packet | Letter) -> bool:
-        """Whether this is sealed against the coordinator."""
+        """Return whether this packet is sealed against the coordinator."""
         return self.party.study.roster.coordinator not in {packet.sender, packet.recipient}
 
     def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
-        """The letter of a packet of ours, in a box unless it is the coordinator's.
+        """Return the letter of a packet of ours, in a box unless it is for the coordinator.
 
         The box draws from an entropy of its own: a program that is run again must
         not depend on whether its packets are packed again.
@@ -77,7 +77,7 @@ class Relay:
         return Letter(*head, box)
 
     def unpack(self, letter: Letter) -> Packet:
-        """The packet of a letter to us; a box that was changed names its sender."""
+        """Return the packet of a letter to us; the error about a changed box names its sender."""
         head = (letter.session, letter.sender, letter.recipient, letter.number)
         if letter.recipient != self.party.name or letter.sender not in self._senders():
             raise ViolationError(
@@ -93,14 +93,14 @@ class Relay:
         return Packet(*head, body)
 
     def _senders(self) -> set[str]:
-        """Everybody that may write to us now."""
+        """Return all parties that may write to us now."""
         roster = self.party.study.roster
         if self.agreement is None and self.party.name != roster.coordinator:
             return {roster.coordinator}
         return set(roster.names) - {self.party.name}
 
     def _address(self, session: bytes, sender: str, recipient: str, number: int) -> Address:
-        """Between whose keys; the label binds the box to its place in the conversation."""
+        """Return the address of a box, whose label binds it to its place in the conversation."""
         if self.agreement is None:
             raise MisuseError(
                 f"relay: expected an agreement before a letter from {sender!r} to {recipient!r}"
@@ -115,12 +115,12 @@ class Relay:
 
 
 def largest_letter(plan: StudyPlan) -> int:
-    """Bytes of the largest letter of a conversation: its largest message, in a box."""
+    """Return the bytes of a conversation's largest letter: its largest message, in a box."""
     return padded_size(largest_message(plan)) + OVERHEAD
 
 
 def padded_size(length: int) -> int:
-    """The size to which content of this length is padded: it tells three bits of it at most."""
+    """Return the padded size of content of this length: one of eight sizes per doubling."""
     if length <= _SMALLEST:
         return _SMALLEST
     unit = (1 << (length - 1).bit_length()) // (2 * _STEPS)

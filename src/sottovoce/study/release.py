@@ -1,8 +1,8 @@
-"""Release modes: what a study opens at the end, to whom, and in which words the card says so.
+"""Release modes: what a study opens at the end, to whom, and the card's sentences about it.
 
 A release mode is one object. Protocols ask it what it `opens`; plan, policy, card and report take
-its name and its words from it. A further mode is a further object here, and a protocol only if
-it opens something else than labels, scores or weights.
+its name and its sentences from it. To add a mode, add an object here. A new protocol is needed only
+if the mode opens something other than labels, scores or weights.
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ class Opens(StrEnum):
 class Release:
     """A release mode: the results that come out of a study.
 
-    `name` stands in study.toml, in a site's policy and on the card. Sites consent to a mode that
-    is not `usual` only where their policy names it. The other fields are the sentences of the
-    card's settings, of its first page ({budget} is the number of rows a peer may ask for), and
-    of the report.
+    `name` is used in study.toml, in a site's policy and on the card. A site consents to a mode that
+    is not `usual` only if its policy names it. The other fields are the sentences of the card's
+    settings, of its first page ({budget} is the number of rows a peer may ask for), and of the
+    report.
     """
 
     name: str
@@ -94,7 +94,7 @@ def usual_releases() -> frozenset[Release]:
 
 
 def release_named(value: object) -> Release:
-    """The mode of this name, or the mode itself."""
+    """Return the mode of this name; a mode is returned as it is."""
     if isinstance(value, Release):
         return value
     if isinstance(value, str) and value in RELEASES:

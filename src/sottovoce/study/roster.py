@@ -29,7 +29,7 @@ class Role(StrEnum):
     ANSWERER = "answerer"
 
 
-# How many there are of each role: among peers, and where one owner lends its work.
+# How many participants have each role: among peers, and in a lone owner's study.
 _TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
     (Role.COORDINATOR, 1, 1),
     (Role.EVALUATOR, 0, 1),
@@ -39,10 +39,10 @@ _TOGETHER: tuple[tuple[Role, int, int | None], ...] = (
     (Role.MEMBER, 0, None),
     (Role.ANSWERER, 0, None),
 )
-# Where study.toml says who has a role, where it is not in [roles].
+# The sections of study.toml that name the holders of roles that are not in [roles].
 _SETTINGS = {Role.PEER: "peers", Role.INTERMEDIARY: "intermediaries"}
-# Seats that a peer's organisation has beside its own, and seats that others have for it: each is
-# named after its role and the peer.
+# Further seats of a peer's organisation, and seats of others that work for it: each is named after
+# its role and the peer.
 _BESIDE = (Role.INTERMEDIARY, Role.MEMBER, Role.ANSWERER)
 _NEEDED_ALONE = frozenset({Role.COORDINATOR, Role.EVALUATOR, Role.PEER})
 _ALONE: tuple[tuple[Role, int, int | None], ...] = tuple(
@@ -52,7 +52,7 @@ _ALONE: tuple[tuple[Role, int, int | None], ...] = tuple(
 
 @dataclass(frozen=True)
 class Participant:
-    """One seat at the study's table: its name, whose it is, its role, its public identity."""
+    """One seat of a study: its name, organisation, role and public identity."""
 
     name: str
     organisation: str
@@ -75,10 +75,10 @@ class Participant:
 
 @dataclass(frozen=True)
 class Roster:
-    """Everybody who takes part. Roles belong to organisations, not to machines.
+    """All participants of a study. Roles belong to organisations, not to machines.
 
-    An organisation that is a peer may also be evaluator, dealer or member, or answer others, under
-    a seat of its own; whatever its seats see, it sees.
+    A peer's organisation may also be evaluator, dealer or member, or answer others, each with a
+    seat of its own. An organisation sees everything that its seats see.
     """
 
     participants: tuple[Participant, ...]
@@ -121,7 +121,7 @@ class Roster:
                 )
 
     def _check_organisations(self) -> None:
-        """Coordinator, evaluator and dealer are three organisations, and the first has no text."""
+        """Refuse one organisation in two roles that must be apart, or as several peers."""
         for role, other in (
             (Role.EVALUATOR, Role.COORDINATOR),
             (Role.DEALER, Role.COORDINATOR),
@@ -160,7 +160,7 @@ class Roster:
         roles: Mapping[str, Role],
         organisations: Mapping[str, str],
     ) -> Self:
-        """The roster of these identities; by default each is an organisation of its own."""
+        """Return the roster of these identities; by default each is an organisation of its own."""
         return cls(
             tuple(
                 Participant(
@@ -174,7 +174,7 @@ class Roster:
         )
 
     def having(self, role: Role) -> tuple[Participant, ...]:
-        """Everybody in a role."""
+        """Return all participants in a role."""
         return tuple(participant for participant in self.participants if participant.role is role)
 
     @cached_property
@@ -184,7 +184,7 @@ class Roster:
 
     @cached_property
     def lone_owner(self) -> bool:
-        """Whether one organisation has all the data, and coordinates: it lends its work."""
+        """Whether one organisation has all the data and coordinates; others only compute."""
         owners = [participant.organisation for participant in self.having(Role.PEER)]
         return owners == [participant.organisation for participant in self.having(Role.COORDINATOR)]
 
@@ -213,11 +213,11 @@ class Roster:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Every name."""
+        """The names of all participants."""
         return tuple(participant.name for participant in self.participants)
 
     def intermediary(self, peer: str) -> str | None:
-        """The name of a peer's intermediary, if it has one."""
+        """Return the name of a peer's intermediary, if it has one."""
         name = intermediary_of(peer)
         return (
             name
@@ -226,7 +226,7 @@ class Roster:
         )
 
     def works_for(self, intermediary: str) -> str:
-        """The peer that an intermediary works for, by its name."""
+        """Return the name of the peer for which an intermediary works."""
         for peer in self.peers:
             if intermediary_of(peer) == intermediary:
                 return peer
@@ -242,12 +242,12 @@ class Roster:
         return tuple(participant.name for participant in self.having(Role.MEMBER))
 
     def member(self, peer: str) -> str | None:
-        """The seat with which a peer's organisation computes in engine quorum, if it does."""
+        """Return the member's seat of a peer's organisation in engine quorum, if it has one."""
         name = member_of(peer)
         return name if name in self.members else None
 
     def computes_for(self, seat: str) -> str:
-        """The peer of whose organisation a member or answerer is."""
+        """Return the peer to whose organisation a member or answerer belongs."""
         if peer_of(seat) in self.peers:
             return peer_of(seat)
         raise InputError(
@@ -257,16 +257,16 @@ class Roster:
         )
 
     def peer_at(self, seat: str) -> str:
-        """The peer whose seat it is, or that it is named after."""
+        """Return the peer that has this seat, or after which the seat is named."""
         return seat if seat in self.peers else self.computes_for(seat)
 
     @property
     def pins(self) -> Pins:
-        """By which everybody knows everybody else's signatures."""
+        """The public identities by which participants check each other's signatures."""
         return Pins({participant.name: participant.public for participant in self.participants})
 
     def organisation(self, name: str) -> str:
-        """The organisation of a participant."""
+        """Return the organisation of a participant."""
         return next(
             participant.organisation
             for participant in self.participants
@@ -286,7 +286,7 @@ class Roster:
         )
 
     def settings(self) -> Iterator[tuple[str, str]]:
-        """Every participant in one way of writing: what is hashed, compared and shown."""
+        """Yield every participant in the one form that is hashed, compared and shown."""
         for participant in self.participants:
             yield (
                 f"{participant.role} {participant.name}",
@@ -295,7 +295,7 @@ class Roster:
 
 
 def written_identity(settings: Mapping[str, str], peer: str) -> bytes:
-    """The public identity of a peer, from the settings of its study; empty if it has none."""
+    """Return a peer's public identity from the settings of its study; empty if it has none."""
     _, parts, text = settings.get(f"{Role.PEER} {peer}", "").rpartition(_IDENTITY)
     return bytes.fromhex(text) if parts else b""
 
@@ -306,17 +306,17 @@ def intermediary_of(peer: str) -> str:
 
 
 def member_of(peer: str) -> str:
-    """The name of the seat with which a peer's organisation computes in engine quorum."""
+    """Return the name of the member's seat of a peer's organisation in engine quorum."""
     return f"{Role.MEMBER}-{peer}"
 
 
 def answerer_of(peer: str) -> str:
-    """The name of the seat with which a peer's organisation looks up entities for others."""
+    """Return the name of the seat at which a peer's organisation looks up entities for others."""
     return f"{Role.ANSWERER}-{peer}"
 
 
 def peer_of(seat: str) -> str:
-    """The name of the peer that a seat beside its own is named after."""
+    """Return the name of the peer after which a further seat is named."""
     for role in _BESIDE:
         if seat.startswith(f"{role}-"):
             return seat.removeprefix(f"{role}-")
@@ -326,7 +326,7 @@ def peer_of(seat: str) -> str:
 def draw_outsourced(
     owner: str, *, evaluator_at: str, entropy: Entropy
 ) -> tuple[Roster, dict[str, Identity]]:
-    """The roster of an owner and the evaluator that it lends its work to."""
+    """Return the roster of a lone owner and the evaluator that computes for it."""
     roles = {str(role): role for role in (Role.COORDINATOR, Role.EVALUATOR)}
     if owner in roles:
         raise InputError(f"roster: expected an owner with a name of its own, found {owner!r}")
@@ -350,12 +350,12 @@ def draw_roster(
     members: Sequence[str] | None = None,
     answerers: Sequence[str] = (),
 ) -> tuple[Roster, dict[str, Identity]]:
-    """A roster in memory with identities made up on the spot.
+    """Return a roster in memory, with new identities.
 
-    Evaluator and dealer are organisations of their own unless `evaluator_at` or `dealer_at`
-    names the organisation that runs them. `intermediaries` says for a peer which organisation
-    runs its intermediary. `members` are the peers whose organisations compute where nobody
-    evaluates (by default the first nine), `answerers` those who look up entities for others.
+    Evaluator and dealer are organisations of their own unless `evaluator_at` or `dealer_at` names
+    the organisation that runs them. `intermediaries` maps a peer to the organisation that runs its
+    intermediary. `members` are the peers whose organisations compute if there is no evaluator (by
+    default the first nine), `answerers` those that look up entities for others.
     """
     roles: dict[str, Role] = {Role.COORDINATOR: Role.COORDINATOR}
     if with_evaluator:

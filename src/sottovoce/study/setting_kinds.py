@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: a wrong one is named before anything is done with it."""
+"""Checks of the types of settings, before anything is done with a wrong value."""
 
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -8,21 +8,21 @@ from sottovoce.errors import InputError
 
 
 def whole(value: Any, name: str) -> int:
-    """The number as a Python int, so that it has one encoding."""
+    """Return the number as a Python int, so that it has one encoding."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise _other(name, "a whole number", value)
     return int(value)
 
 
 def number(value: Any, name: str) -> float:
-    """A number as Python's own."""
+    """Return a number as a Python float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise _other(name, "a number", value)
     return float(value)
 
 
 def numbers(value: Any, name: str) -> tuple[float, ...]:
-    """Several numbers as a tuple."""
+    """Return several numbers as a tuple."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise _other(name, "numbers", value)
     return tuple(number(item, name) for item in value)

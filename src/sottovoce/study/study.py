@@ -1,4 +1,4 @@
-"""A plan and a roster together: what everybody signs, and what follows from it."""
+"""A study: a plan and a roster, which everybody signs, and the facts that follow from them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from sottovoce.wire import Codec, Value
 # The paper's engine is practical up to about a hundred features.
 MOST_PAILLIER_FEATURES = 128
 _MESSAGE_ROOM = 16 * 2**20
-# With three, the two neighbours of a peer on a ring are everybody else.
+# With three peers, a peer's two neighbours on a ring are all the others.
 FEWEST_IN_RINGS = 4
 
 
@@ -34,12 +34,12 @@ class Settings(Value, frozen=True):
 
 
 def settings_digest(settings: tuple[tuple[str, str], ...]) -> bytes:
-    """32 bytes that stand for all settings of a study."""
+    """Return a digest of all settings of a study."""
     return digest("roles/study/v1", Codec().encode(Settings(settings)))
 
 
 def grouped(digest_of: bytes) -> str:
-    """A digest in groups, for reading aloud."""
+    """Return a digest in groups, for reading aloud."""
     text = digest_of.hex()
     return "-".join(text[start : start + 8] for start in range(0, len(text), 8))
 
@@ -73,17 +73,17 @@ class Study:
 
     @property
     def outsourced(self) -> bool:
-        """Whether one owner of data and key lends its work to an evaluator."""
+        """Whether this is the study of a lone owner, with an evaluator that computes for it."""
         return self.roster.lone_owner
 
     @property
     def multiplies_sealed(self) -> bool:
-        """Whether A is a product of encrypted rows or block columns, rather than of plain ones."""
+        """Whether A is computed as a product of encrypted rows or block columns."""
         helped = self.outsourced or bool(self.roster.having(Role.INTERMEDIARY))
         return helped or self.plan.arrangement.by_features
 
     def _check_arrangement(self) -> None:
-        """In partition `features` every peer holds something that nobody else has."""
+        """Refuse roles and holdings that do not fit the plan's arrangement."""
         arrangement = self.plan.arrangement
         builders = self.roster.having(Role.INTERMEDIARY)
         rados = self.plan.rados
@@ -130,7 +130,7 @@ class Study:
             )
 
     def verdict_for(self, asker: str, wanted: Verdict | None = None) -> Verdict | None:
-        """The way in which an asker's labels are found; None where it gets scores."""
+        """Return how an asker's labels are found; None if it gets scores."""
         plan = self.plan
         if plan.release.opens is Opens.SCORES or self.engine is Engine.QUORUM:
             return None
@@ -145,7 +145,7 @@ class Study:
         return wanted or first
 
     def _check_dealers(self) -> None:
-        """Check that every peer has a party that may deal for it, where verdicts must be dealt."""
+        """If verdicts must be dealt, check that every peer has a party that may deal for it."""
         if self.engine is Engine.QUORUM:
             return
         if self.plan.verdict is not Verdict.FSS or not self.plan.deals_verdicts or self.outsourced:
@@ -160,7 +160,7 @@ class Study:
                 )
 
     def _check_quorum(self) -> None:
-        """The faults of a study in engine quorum: unsupported settings, and wrong members."""
+        """Refuse settings that engine quorum does not support, and wrong members."""
         plan, name = self.plan, self.plan.name
         if self.engine is not Engine.QUORUM:
             if plan.threshold or self.roster.members:
@@ -204,7 +204,7 @@ class Study:
 
     @property
     def members_count(self) -> bool:
-        """Whether the members of a quorum count at the thresholds of a joint ROC, in shares."""
+        """Whether the members of a quorum count in shares at the thresholds of a joint ROC."""
         return self.engine is Engine.QUORUM and self.plan.counts_sealed
 
     @property
@@ -220,10 +220,10 @@ class Study:
 
     @property
     def quorum_distance(self) -> float:
-        """The statistical distance from noise of all that engine quorum opens in this study.
+        """The statistical distance from noise of everything that engine quorum opens in this study.
 
-        A solve for each penalty, the checks of contributions, all labels together and all joint
-        ROCs together have a part each.
+        It is a sum: one part for each penalty's solve, one for the checks of contributions, one for
+        all labels and one for all joint ROCs.
         """
         return (len(self.plan.alphas) + 3) * PART_DISTANCE
 
@@ -235,20 +235,20 @@ class Study:
         return Quorum.of(members, threshold=threshold, opener=self.roster.coordinator)
 
     def quorum_of(self, peers: Collection[str]) -> Quorum:
-        """The members of these peers' organisations, or `AbsenceError` where they are too few."""
+        """Return the members of these peers' organisations, or raise `AbsenceError` if too few."""
         return self.quorum.among({self.roster.member(peer) or "" for peer in peers})
 
     def can_spare(self, seat: str) -> bool:
-        """Whether this is a member, and there are more of them than a query needs."""
+        """Return whether this seat is a member, and there are more members than a query needs."""
         members = self.roster.members
         return seat in members and len(members) > self.quorum.needed
 
     def may_leave(self, seats: Collection[str]) -> bool:
-        """Whether the roles of these seats let the others continue without them."""
+        """Return whether the others can continue without these seats."""
         return set(seats) <= {*self.roster.peers, *self.roster.members}
 
     def whole_organisations(self, seats: Collection[str]) -> tuple[str, ...]:
-        """These seats, and with a peer its member: an organisation has both in, or neither."""
+        """Return these seats, adding to each peer its organisation's member."""
         roster, names = self.roster, dict.fromkeys(seats)
         for peer in roster.peers:
             both = (peer, roster.member(peer) or peer)
@@ -258,10 +258,10 @@ class Study:
 
     @property
     def labels_on(self) -> LabelsOn:
-        """The basis of labels where the plan leaves it open: shares, if that is possible.
+        """What labels are found on; if the plan leaves it open, shares if possible.
 
-        A peer whose organisation deals has no dealer for rows: a plan that wants one for everybody
-        (verdict `fss`) then takes ciphertexts, for which the evaluator may deal.
+        A peer whose organisation deals has no dealer for its rows. So a plan that requires a dealer
+        for everybody (verdict `fss`) then uses ciphertexts, for which the evaluator may deal.
         """
         if self.plan.labels_on is not LabelsOn.AUTO:
             return self.plan.labels_on
@@ -271,7 +271,7 @@ class Study:
 
     @property
     def on_shares(self) -> bool:
-        """Whether labels are found on shares of the model: no peer holds a ciphertext of it."""
+        """Whether labels are found on shares, so that no peer holds a ciphertext of the model."""
         return self.labels_on is LabelsOn.SHARES
 
     @property
@@ -281,12 +281,12 @@ class Study:
 
     @property
     def deals_itself(self) -> bool:
-        """Whether an asker may have to deal for its own rows: without a dealer, or for scores."""
+        """Whether an asker may have to deal for its own rows, without a dealer or for scores."""
         dealt = all(self.verdict_for(name) is Verdict.FSS for name in self.roster.peers)
         return self.asks_shares and (self.plan.falls_back or not dealt)
 
     def _unshared(self) -> str:
-        """Why labels cannot be found on shares; empty if they can."""
+        """Return why labels cannot be found on shares; empty if they can."""
         arrangement = self.plan.arrangement
         if self.engine is not Engine.SHARES:
             return f"engine {self.engine}"
@@ -304,7 +304,7 @@ class Study:
             )
 
     def _row_dealer(self, asker: str) -> str | None:
-        """The dealer for an asker's rows, unless it is the asker's organisation."""
+        """Return the dealer for an asker's rows; None if it is of the asker's organisation."""
         roster, dealer = self.roster, self.roster.dealer
         if dealer is None or roster.organisation(dealer) == roster.organisation(asker):
             return None
@@ -315,7 +315,7 @@ class Study:
         return self._row_dealer(asker) if self.on_shares else self.roster.query_dealer(asker)
 
     def query_parties(self, asker: str, verdict: Verdict | None) -> tuple[str, ...]:
-        """The seats of a query with this verdict."""
+        """Return the seats of a query with this verdict."""
         roster = self.roster
         if self.engine is Engine.QUORUM:
             return (roster.coordinator, asker, *roster.members)
@@ -325,18 +325,18 @@ class Study:
         return (roster.coordinator, asker, *holder, *dealt, *self.answering_seats(asker))
 
     def answering_seats(self, asker: str) -> tuple[str, ...]:
-        """The seats that look up the entities of an asker's query, if the plan has any."""
+        """Return the seats that look up the entities of an asker's query, if any."""
         peers = self.plan.arrangement.answerers
         return tuple(answerer_of(peer) for peer in peers if peer != asker)
 
     def evaluation_helpers(self, peers: Collection[str]) -> tuple[str, ...]:
-        """The seats that help to add up these peers' counts: the evaluator, or their members."""
+        """Return the seats that help to add up these peers' counts: evaluator, or members."""
         if self.engine is Engine.QUORUM:
             return self.quorum_of(peers).members
         return (self.roster.evaluator,)
 
     def _check_rings(self) -> None:
-        """Rings are for ciphertexts, and for more peers than one and its two neighbours."""
+        """Refuse rings without ciphertexts, or with too few peers."""
         if self.plan.addition is not Addition.RING:
             return
         peers = len(self.roster.peers)
@@ -392,7 +392,7 @@ class Study:
 
     @property
     def engine(self) -> Engine:
-        """The engine behind `auto`: quorum without helpers, shares with a dealer."""
+        """The engine; `auto` means quorum without helpers, and shares with a dealer."""
         if self.plan.engine is not Engine.AUTO:
             return self.plan.engine
         if self.plan.descends or self.plan.addition is Addition.RING:
@@ -405,12 +405,12 @@ class Study:
 
     @cached_property
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """Every setting by name: what is hashed, compared and shown."""
+        """Every setting by name, in the form that is hashed, compared and shown."""
         return (*self.plan.settings(), *self.roster.settings())
 
     @cached_property
     def digest(self) -> bytes:
-        """32 bytes that stand for the plan and the roster: consent signs these."""
+        """The digest of plan and roster, which consent signs."""
         return settings_digest(self.settings)
 
     @property
@@ -430,37 +430,37 @@ class Study:
 
     @property
     def leaves_out_buckets(self) -> bool:
-        """Whether the evaluator leaves out what too few peers have, before counts are opened."""
+        """Whether the evaluator leaves out buckets of too few peers, before counts are opened."""
         return self.has_counts and self.plan.feature_min_peers > 1
 
     def member(self, identity: Identity) -> Member:
-        """A participant with the pins of all others."""
+        """Return a participant with the pins of all others."""
         return Member(identity, self.roster.pins)
 
     @property
     def fewest_peers(self) -> int:
-        """The fewest peers; in partition `features` none can be missing."""
+        """The fewest peers with which the study can continue; in partition `features` all."""
         if self.plan.arrangement.by_features or self.outsourced:
             return len(self.roster.peers)
         rings = self.plan.addition is Addition.RING
         return max(self.plan.min_peers, FEWEST_IN_RINGS) if rings else self.plan.min_peers
 
     def context(self, peers: Collection[str], *, round: int, attempt: int = 0) -> Context:  # noqa: A002 - PROTOCOLS' word
-        """The context to which one-time material of a round among these peers is bound."""
+        """Return the context to which one-time material of a round among these peers is bound."""
         return Context.among(self.digest.hex(), peers, round=round, attempt=attempt)
 
     def session(self, *parts: str) -> bytes:
-        """The session of one conversation of this study."""
+        """Return the session of one conversation of this study."""
         return digest("roles/session/v1", self.digest, *(part.encode() for part in parts))
 
     def codec(self, key: PublicKey | None = None) -> Codec:
-        """The codec of this study's messages; ciphertexts under its key, once there is one."""
+        """Return the codec of this study's messages, with ciphertexts under a given key."""
         hooks = () if key is None else ciphertexts_under(key)
         return Codec(hooks, limit=largest_message(self.plan))
 
 
 def suits_quorum(plan: StudyPlan, peers: Collection[str]) -> bool:
-    """Whether these peers could do a study by themselves, without an evaluator or a dealer."""
+    """Return whether these peers could run a study without an evaluator and a dealer."""
     leaves_out = plan.dictionary is DictionaryKind.JOINT and plan.feature_min_peers > 1
     dealt = plan.verdict is not Verdict.AUTO or plan.labels_on is not LabelsOn.AUTO
     alone = plan.arrangement == Arrangement() and not leaves_out and not dealt
@@ -468,7 +468,7 @@ def suits_quorum(plan: StudyPlan, peers: Collection[str]) -> bool:
 
 
 def largest_message(plan: StudyPlan) -> int:
-    """Bytes of the largest message of a study with this plan: a larger one is never encoded."""
+    """Return the bytes of the largest message of a study with this plan."""
     counts = (1 << plan.bucket_bits) * (len(plan.labels.names) + 2)
     has_counts = plan.dictionary is DictionaryKind.JOINT
     words = max(plan.width * plan.width, plan.width * plan.blocks, counts * has_counts)

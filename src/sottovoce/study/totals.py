@@ -1,6 +1,6 @@
-"""Totals as they are published: rounded up to two digits, so that no document shows in them.
+"""The published totals, rounded up to two digits so that they reveal no single document.
 
-Every peer rounds its own before they are added (text/counts.py); the sum is rounded once more.
+Every peer rounds its own totals before they are added (text/counts.py); the sum is rounded again.
 """
 
 from collections.abc import Sequence
@@ -16,26 +16,27 @@ from sottovoce.numbers.rounding import rounded_up
 from sottovoce.study.choices import Rare
 from sottovoce.study.study import Study
 
-# The number of rows that count in full beside the penalty.
+# The number of rows that have full weight; more rows weigh less each.
 FULL_ROWS = 2**17
 
 
 def row_weight(rows: int) -> float:
-    """The weight of each of these rows: 1 up to `FULL_ROWS`, then a half, a quarter and so on.
+    """Return the weight of each row: 1 up to `FULL_ROWS` rows, then a half, a quarter etc.
 
-    Together they never count more than `FULL_ROWS`. So sums of any number of rows fit the words of
-    a sealed solve, with digits enough for the penalty, and a solve takes no more steps. The model
-    is that of a penalty which grows with the rows. A power of two changes no digit of a sum.
+    Together they never weigh more than `FULL_ROWS`. So sums of any number of rows fit the words of
+    a sealed solve, with enough digits for the penalty, and a solve takes no more steps. The model
+    is that of a penalty which grows with the number of rows. A power of two changes no digit of a
+    sum.
     """
     return 2.0 ** -max(0, (rows - 1).bit_length() - (FULL_ROWS - 1).bit_length())
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Rows altogether and per class, rounded up, and the peers that brought them.
+    """The numbers of rows in all and of each class, rounded up, and the peers that have them.
 
-    `absent` is how many of the plan's features the dictionary does not have, because no more
-    words are in enough documents.
+    `absent` is the number of the plan's features that the dictionary lacks, because no more words
+    are in enough documents.
     """
 
     rows: int
@@ -45,12 +46,12 @@ class Totals:
 
     @property
     def written(self) -> wire.Words:
-        """The numbers as they travel."""
+        """Return the numbers as words to send."""
         return wire.Words.of(np.array((self.rows, self.absent, *self.by_class), np.uint64))
 
     @classmethod
     def read(cls, study: Study, words: wire.Words, peers: tuple[str, ...], *, sender: str) -> Self:
-        """The numbers as they came, if they can be totals of this study."""
+        """Return received totals, after checking that they are possible in this study."""
         plan = study.plan
         classes = len(plan.labels.names)
         if words.shape != (2 + classes,):
@@ -68,8 +69,8 @@ class Totals:
     def weights(self, class_weight: str | None) -> NDArray[np.float64]:
         """Return the weight of a row of each class; all rows together weigh `rows`.
 
-        "balanced" gives all classes the same total; "root" gives each a total in proportion to
-        the root of its number of rows, half of the way; None leaves all rows alike.
+        "balanced" gives all classes the same total. "root" gives each a total in proportion to the
+        square root of its number of rows, which is halfway. None gives all rows the same weight.
         """
         counts = np.array(self.by_class, np.float64)
         if class_weight is None:
@@ -79,14 +80,14 @@ class Totals:
         return np.where(counts > 0, self.rows * share / np.maximum(counts, 1.0), 1.0)
 
     def absent_classes(self, names: Sequence[str]) -> set[str]:
-        """The classes that all peers together have too few documents of."""
+        """Return the classes of which all peers together have too few documents."""
         return {name for name, rows in zip(names, self.by_class, strict=True) if not rows}
 
 
 def published(
     study: Study, rows: int, by_class: NDArray[np.int64], peers: tuple[str, ...]
 ) -> Totals:
-    """The published totals; a class with too few rows is left out, or stops the study."""
+    """Return the totals to publish; a class with too few rows is left out, or stops the study."""
     holders = 1 if study.plan.arrangement.by_features else len(peers)
     fewest = study.plan.min_documents * holders
     tolerant = study.plan.rare is not Rare.STOP and np.count_nonzero(by_class >= fewest) > 1

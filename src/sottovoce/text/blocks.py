@@ -1,4 +1,4 @@
-"""The blocks of columns that a row of text has beside the words of its dictionary.
+"""The blocks of columns that a row of text has in addition to the words of its dictionary.
 
     words | tail | encoder | kernel | further columns | bias
 
@@ -9,8 +9,8 @@
            and b uniform, drawn from a public seed: linear regression on these columns is
            regression with a Gaussian kernel of x.
 
-All maps are public; nothing of a document leaves its site by them. Encoder and kernel columns
-are whole multiples of a power of two, so that encrypted scoring sees the very same numbers.
+All maps are public, and no document leaves its site through them. Encoder and kernel columns are
+integer multiples of a power of two, so that encrypted scoring uses exactly the same numbers.
 """
 
 import hashlib
@@ -44,8 +44,8 @@ _MIX = np.uint64(0xFF51AFD7ED558CCD)
 class Blocks:
     """The blocks of a study: the width and the weight of each (weights are powers of two).
 
-    `tail_idf` is the weight of a word of the tail, in place of an idf that nobody counted.
-    An `encoder_weight` of 0 leaves the vectors out, and their kernel columns in.
+    `tail_idf` is the weight of a tail's word, for which no idf was counted. An `encoder_weight` of
+    0 leaves the vectors out but keeps their kernel columns.
     """
 
     tail: int = 0
@@ -98,7 +98,7 @@ class Blocks:
 
     @property
     def tail_halves(self) -> tuple[int, ...]:
-        """Twice the weight of each column of the tail, as idf are written."""
+        """Twice the weight of each column of the tail, in the form of idf."""
         return (round(2 * self.tail_idf),) * self.tail
 
     @property
@@ -118,7 +118,7 @@ class Blocks:
 
     @property
     def bits(self) -> int:
-        """Encoder and kernel columns are whole multiples of 2^-bits, at least."""
+        """The bits of the grid: encoder and kernel columns are integer multiples of 2^-bits."""
         return max((-math.frexp(unit)[1] + 1 for unit in self._units), default=0)
 
     @property
@@ -128,7 +128,7 @@ class Blocks:
         if self.vectors:
             units.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
         if self.kernel:
-            # √(2/N), as the power of two that is nearest.
+            # √(2/N), rounded to the nearest power of two.
             share = round(math.log2(self.kernel / 2) / 2)
             units.append(math.ldexp(self.kernel_weight, -GRID_BITS - share))
         return tuple(units)
@@ -152,7 +152,7 @@ class Blocks:
 
     @property
     def reach(self) -> int:
-        """The largest sum of the whole numbers in one row's encoder and kernel columns."""
+        """The largest sum of the integers in one row's encoder and kernel columns."""
         columns = self.vectors
         entries = math.ceil(math.sqrt(columns) * 2 ** (GRID_BITS + _FINER)) + columns
         return (entries if columns else 0) + (self.kernel << GRID_BITS)
@@ -166,10 +166,10 @@ class Blocks:
         return np.concatenate([np.zeros(self.vectors), scale * np.cos(_phases(self))])
 
     def encoded(self, texts: Sequence[str], rows: sparse.csr_array) -> Numbers:
-        """The encoder and kernel columns of each text, as whole numbers of their units.
+        """Return the encoder and kernel columns of each text, as integers in their units.
 
-        `rows` are the same texts as rows of words and tail, of which the kernel is without an
-        encoder.
+        `rows` are the same texts as rows of words and tail; without an encoder the kernel uses
+        them.
         """
         parts = [np.zeros((len(texts), 0))]
         seen: Any = rows
@@ -185,7 +185,7 @@ class Blocks:
 
 
 def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:
-    """The column of the tail and the sign of each id; both as secret as the key of the ids."""
+    """Return each id's column of the tail and its sign, both as secret as the ids' key."""
     mixed = (ids ^ (ids >> np.uint64(33))) * _MIX
     mixed ^= mixed >> np.uint64(33)
     places = ((mixed >> np.uint64(32)) * np.uint64(columns)) >> np.uint64(32)
@@ -195,11 +195,11 @@ def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:
 
 @lru_cache(maxsize=2)
 def _directions(blocks: Blocks, columns: int) -> NDArray[np.float32]:
-    """R of the kernel columns, from a public seed."""
+    """Return R of the kernel columns, drawn from a public seed."""
     drawn, half = _drawn(blocks, f"directions of {columns}"), -(-columns // 2)
     directions = np.empty((2 * half, blocks.kernel), np.float32)
     for row in range(half):
-        # Box and Muller: two normal numbers of two uniform ones.
+        # Box and Muller: two normal numbers from two uniform ones.
         first, second = (_uniform(drawn, blocks.kernel) for _ in range(2))
         lengths, angles = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
         directions[2 * row], directions[2 * row + 1] = (
@@ -210,7 +210,7 @@ def _directions(blocks: Blocks, columns: int) -> NDArray[np.float32]:
 
 
 def _phases(blocks: Blocks) -> Floats:
-    """B of the kernel columns."""
+    """Return b of the kernel columns."""
     return 2 * np.pi * _uniform(_drawn(blocks, "phases"), blocks.kernel)
 
 
@@ -220,5 +220,5 @@ def _drawn(blocks: Blocks, purpose: str) -> Expansion:
 
 
 def _uniform(drawn: Expansion, count: int) -> Floats:
-    """Numbers above 0 and up to 1."""
+    """Return uniform numbers above 0 and up to 1."""
     return np.ldexp((drawn.words(count) >> np.uint64(11)).astype(np.float64) + 1, -53)

@@ -1,10 +1,9 @@
-"""The characters that make words: Unicode 14.0, pinned, so that every site reads alike.
+"""The characters that make words: Unicode 14.0, pinned, so that all sites read alike.
 
-Python's own tables grow with every version, and a character that one site takes
-for a letter and another for a gap would give two sites different features. So
-words are made of the characters listed here and of no others. What is done to
-them afterwards (NFKC, case folding) never changes for characters that exist:
-Unicode's stability policy promises it, and `tests/vectors/tokens.json` checks it.
+Python's own tables grow with every version. If one site took a character for a letter and another
+for a gap, they would have different features. So words consist of the characters listed here and of
+no others. The later steps (NFKC, case folding) never change for existing characters: Unicode's
+stability policy promises that, and `tests/vectors/tokens.json` checks it.
 
 The tables are written by `tests/vectors/make_characters.py`.
 """
@@ -157,7 +156,7 @@ ffed-ffee fffc-fffd 10137-1013f 10179-10189 1018c-1018e 10190-1019c 101a0 101d0-
 
 
 def character_class(*tables: str) -> str:
-    """The inside of a regular expression's [...] that matches the characters of `tables`."""
+    """Return the inside of a regular expression's [...] that matches the characters of `tables`."""
     parts = (span.partition("-") for table in tables for span in table.split())
     return "".join(
         f"\\U{int(first, 16):08x}" + (f"-\\U{int(last, 16):08x}" if last else "")

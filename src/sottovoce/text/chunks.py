@@ -1,7 +1,7 @@
-"""Documents in fixed chunks, worked on here or by any number of workers, answered in order.
+"""Work on documents in fixed chunks, here or by any number of workers, with results in order.
 
-Where a chunk ends depends on the documents alone, and results come back in the order of the chunks,
-so sums over them are the same, bit for bit, with any workers. Only a few chunks are under way at
+The ends of chunks depend only on the documents, and results come back in the order of the chunks.
+So sums over them are the same, bit for bit, with any workers. Only a few chunks are in progress at
 any time.
 
 The site chooses the workers, and the study does not depend on them: `working_with` sets them for
@@ -22,7 +22,7 @@ from sottovoce.text.documents import Document, PackedDocuments
 CHUNK_DOCUMENTS = 2_048
 CHUNK_CHARACTERS = 1 << 20
 HERE_CHUNKS = 16
-"""Fewer chunks than these are done in this process: others would take longer to start."""
+"""Fewer chunks than this are done in this process, because workers take longer to start."""
 
 U = TypeVar("U")
 U_co = TypeVar("U_co", covariant=True)
@@ -34,7 +34,7 @@ def chunked(
     most: int = CHUNK_DOCUMENTS,
     characters: int = CHUNK_CHARACTERS,
 ) -> Iterator[list[Document]]:
-    """Runs of up to `most` documents; one also ends when it has reached `characters`."""
+    """Yield runs of up to `most` documents; a run also ends when it has reached `characters`."""
     if most < 1 or characters < 1:
         raise InputError(f"chunk: expected sizes of at least 1, found {most} and {characters}")
     chunk: list[Document] = []
@@ -75,9 +75,9 @@ class Workers:
     tree: Callable[[Callable[[Any, Any], Any], list[Any]], Any] | None = field(
         default=None, repr=False
     )
-    """Joins the results of tasks two by two on the workers; None if all results come here."""
+    """Joins results two by two on the workers; None if all results come to this process."""
     progress: Callable[[int, int], None] | None = None
-    """Hears how many tasks of how many are done."""
+    """Called with the number of finished tasks and of all tasks."""
 
     def __post_init__(self) -> None:
         if self.ahead < 1:
@@ -110,13 +110,13 @@ class Job(Protocol[U_co]):
 
     @property
     def name(self) -> Hashable:
-        """Equal for jobs that are prepared alike."""
+        """A name, equal for jobs with the same preparation."""
 
     def travelling(self) -> "Job[U_co] | None":
-        """The same job for another process; None where only this one can do it."""
+        """Return the same job for another process; None if only this process can do it."""
 
     def prepare(self) -> Callable[[Sequence[Document]], U_co]:
-        """The function that does the work."""
+        """Return the function that does the work."""
 
 
 def in_order(job: Job[U], chunks: Iterable[list[Document]]) -> Iterator[U]:
@@ -143,7 +143,7 @@ def in_order(job: Job[U], chunks: Iterable[list[Document]]) -> Iterator[U]:
 
 
 class _Prepared(threading.local):
-    """The job that this thread of a worker prepared last, with its own memory of texts."""
+    """The job that this thread of a worker prepared last; each thread has its own."""
 
     name: Hashable = None
     work: Any = None
@@ -153,7 +153,7 @@ _prepared = _Prepared()
 
 
 def prepared_once(name: Hashable, prepare: Callable[[], U]) -> U:
-    """In a worker: a job arrives with every task, and its name finds what was prepared before."""
+    """In a worker, return what was prepared earlier for a job of this name, or prepare it now."""
     if _prepared.work is None or _prepared.name != name:
         _prepared.name, _prepared.work = name, prepare()
     work: U = _prepared.work

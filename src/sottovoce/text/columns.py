@@ -1,4 +1,4 @@
-"""Further columns beside the text: categories and words as one-hot, numbers by public bounds."""
+"""Further columns besides the text: categories and words one-hot, numbers by public bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from sottovoce.text.labels import label_name
 from sottovoce.text.tokens import WordTokenizer
 
 GRID = 64
-"""Columns are whole multiples of 1/64, so that encrypted scoring sees the same numbers."""
+"""Columns are multiples of 1/64, so that encrypted scoring uses the same numbers."""
 
 ROW = "row"
 """The word that every row of a table without text has."""
 
 
 class Column(Protocol):
-    """A further column of the source, and the features that it becomes."""
+    """A further column of the source, and the features for it."""
 
     @property
     def name(self) -> str:
@@ -30,7 +30,7 @@ class Column(Protocol):
 
     @property
     def width(self) -> int:
-        """The number of features that it becomes."""
+        """The number of its features."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -41,12 +41,12 @@ class Column(Protocol):
         """The largest sum of its features, in units of 1/GRID."""
 
     def encode(self, value: Value, *, where: str) -> list[int]:
-        """Its features in units of 1/GRID; `where` the value lay goes into the error."""
+        """Return its features in units of 1/GRID; errors name `where` the value was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One feature per value of a public list; any other value, or none, is none of them."""
+    """One feature per value of a public list; another or a missing value has none of them."""
 
     name: str
     values: tuple[str, ...]
@@ -60,7 +60,7 @@ class Categorical:
 
     @property
     def width(self) -> int:
-        """The number of features that it becomes."""
+        """The number of its features."""
         return len(self.values)
 
     @property
@@ -70,11 +70,11 @@ class Categorical:
 
     @property
     def reach(self) -> int:
-        """One feature has all of it."""
+        """The same as GRID, because only one feature is not 0."""
         return GRID
 
     def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every value is fine
-        """GRID at the value's own feature, 0 elsewhere."""
+        """Return GRID at the value's own feature, 0 elsewhere."""
         name = None if value is None else label_name(value)
         return [GRID if name == known else 0 for known in self.values]
 
@@ -136,8 +136,8 @@ class Numeric:
 class Wording:
     """A column of text: one feature for every word of a public list.
 
-    The words that it has share a length of 1 among them, as the words of a document do: k of them
-    are 1/√k each. A text that is missing has none.
+    Its words together have length 1, like the words of a document: k words are 1/√k each. A missing
+    text has none.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Wording:
 
     @property
     def width(self) -> int:
-        """The number of features that it becomes."""
+        """The number of its features."""
         return len(self.words)
 
     @property
@@ -167,7 +167,7 @@ class Wording:
         return max(self._parts(count) * count for count in range(1, self.width + 1))
 
     def encode(self, value: Value, *, where: str) -> list[int]:  # noqa: ARG002 - every text is fine
-        """The same for every listed word that the text has, 0 elsewhere."""
+        """Return the same number for every listed word in the text, 0 elsewhere."""
         has = set() if value is None else set(_words_of(str(value)))
         known = [token in has for word in self.words for token in _words_of(word)]
         parts = self._parts(max(1, sum(known)))
@@ -180,7 +180,7 @@ class Wording:
 
 
 def _words_of(text: str) -> list[str]:
-    """The words of a text, as the dictionary has them."""
+    """Return the words of a text in the form that the dictionary uses."""
     reader = WordTokenizer()
     return [token for piece in reader.pieces(text) for token in reader.fold(piece)]
 
@@ -194,13 +194,13 @@ def _parsed(value: str | float) -> float | None:
 
 
 def as_row(document: Document) -> Document:
-    """A row of a table: the one word that all rows have; copies of a row belong together."""
+    """Return a row of a table as a document of one common word; copies of a row form a group."""
     group = repr(sorted(document.columns.items())) if document.group is None else document.group
     return replace(document, text=ROW, group=group)
 
 
 def encode_columns(columns: Sequence[Column], documents: Sequence[Document]) -> NDArray[np.int64]:
-    """The columns' features, documents × width, in units of 1/GRID."""
+    """Return the columns' features, documents × width, in units of 1/GRID."""
     width = sum(column.width for column in columns)
     if not width:
         return np.zeros((len(documents), 0), np.int64)

@@ -1,8 +1,8 @@
 """Counts of features per class, from which a joint dictionary is chosen.
 
-A peer's `Tally` grows chunk by chunk. What leaves the peer is `Counts`: features
-that too few of its documents have are zeroed in every class, and the rest can
-be added over peers (in a study by a blind sum, here by `+`) once they are `rounded`.
+A peer's `Tally` grows chunk by chunk. Only `Counts` leave the peer: features that too few of its
+documents have are zeroed in every class, and the rest can be added over peers (in a study by a
+blind sum, here by `+`) once they are `rounded`.
 
 Suppression counts documents, never rows, and the documents of one group (a
 patient, an author) count once.
@@ -47,7 +47,7 @@ class Suppression:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
-    """Rows that have each feature, altogether (`total`) and per class; `peers` that kept it."""
+    """The rows with each feature, in all (`total`) and per class; the `peers` that kept it."""
 
     rows: int
     rows_by_class: Numbers
@@ -56,9 +56,9 @@ class Counts:
     peers: Numbers
 
     def rounded(self, *, exclusive: bool) -> "Counts":
-        """Round for other parties: rows up to two digits, counts to the nearest power of 3.
+        """Return counts for other parties: rows up to two digits, counts to the nearest power of 3.
 
-        Exact counts of nameless features would be matched with the frequencies of words.
+        Exact counts of nameless features could be matched with known frequencies of words.
         """
         by_class = to_powers(self.by_class)
         total = by_class.sum(axis=0) if exclusive else to_powers(self.total)
@@ -71,7 +71,7 @@ class Counts:
         )
 
     def check_rows(self) -> None:
-        """Refuse a sum in which a feature stands in more rows than there are, or in fewer than 0.
+        """Refuse a sum in which a feature is in more rows than there are, or in fewer than 0.
 
         Every peer rounds its counts up by less than a factor of 2.
         """
@@ -100,10 +100,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class CountLayout:
-    """The layout of counts in the one vector that a blind sum adds up.
+    """The layout of counts in the vector that a blind sum adds up.
 
-    It holds only what the choice needs: no totals where classes are exclusive (they are the sum of
-    the classes), and no numbers of peers.
+    It holds only what the choice of features needs: no totals if classes are exclusive (then they
+    are the sum of the classes), and no numbers of peers.
     """
 
     classes: int
@@ -125,7 +125,7 @@ class CountLayout:
         return self.classes + (not self.exclusive)
 
     def vector(self, counts: Counts) -> Numbers:
-        """The numbers that leave a peer."""
+        """Return the numbers that leave a peer."""
         if counts.by_class.shape != (self.classes, self.buckets):
             raise MismatchError(
                 f"counts: expected {self.classes} classes of {self.buckets} buckets, "
@@ -141,7 +141,7 @@ class CountLayout:
         return -(-self.length // 2)
 
     def paired(self, vector: Numbers, *, peers: int) -> NDArray[np.uint64]:
-        """Two numbers to a word; sums over so many peers stay below 2^32 and never carry."""
+        """Return the vector, two numbers to a word; sums over all peers never carry."""
         most = int(vector.max(initial=0))
         if most * peers >= 2**32:
             raise InputError(
@@ -153,12 +153,12 @@ class CountLayout:
         return numbers.view("<u8").astype(np.uint64, copy=False)
 
     def parted(self, words: NDArray[np.uint64]) -> Numbers:
-        """The numbers of a sum of such words."""
+        """Return the numbers in a sum of such words."""
         numbers = words.astype("<u8", copy=False).view("<u4")
         return numbers[: self.length].astype(np.int64)
 
     def counts(self, vector: Numbers, *, peers: int = 1) -> Counts:
-        """The counts of a sum of vectors, for features that at least `peers` peers kept."""
+        """Return the counts in a sum of vectors, for features that at least `peers` peers kept."""
         if vector.shape != (self.length,):
             raise MismatchError(
                 f"counts: expected {self.length} numbers, found shape {vector.shape}"
@@ -180,21 +180,21 @@ class Presence:
 
     @classmethod
     def of(cls, occurrences: Occurrences, *, bits: int) -> Self:
-        """The buckets of the features found, by the upper `bits` of their ids."""
+        """Return the buckets of the features, which are the upper `bits` of their ids."""
         buckets = (occurrences.ids >> np.uint64(64 - bits)).astype(np.int64)
         pairs, _ = distinct((occurrences.rows << bits) | buckets)
         return cls(pairs >> bits, pairs & ((1 << bits) - 1), occurrences.documents)
 
     def where(self, rows: Booleans) -> "Presence":
-        """The presences in some of the rows."""
+        """Return the presences in these rows."""
         inside = rows[self.rows]
         return Presence(self.rows[inside], self.buckets[inside], self.documents)
 
     def by_document(self, groups: NDArray[np.uint64]) -> tuple[Numbers, NDArray[np.uint64]]:
-        """The buckets that each document has, once a document, with the document's group."""
+        """Return each document's buckets, each once, with the document's group."""
         documents = self.documents[self.rows]
         if len(self.documents) == len(groups):
-            # A row a document: nothing occurs twice.
+            # Each document has one row, so nothing occurs twice.
             return self.buckets, groups[documents]
         width = int(self.buckets.max(initial=0)) + 1
         pairs, _ = distinct(documents * width + self.buckets)
@@ -202,10 +202,10 @@ class Presence:
 
 
 class Distinct:
-    """Counts distinct groups per cell exactly up to `most`, in memory that no corpus outgrows.
+    """Counts distinct groups per cell exactly up to `most`, in bounded memory.
 
-    Documents without a group are groups of their own and simply counted. Places
-    for groups are made when the first one comes: `most` numbers a cell.
+    A document without a group is a group of its own and is simply counted. Memory for groups is
+    allocated with the first group: `most` numbers for each cell.
     """
 
     def __init__(self, cells: int, most: int) -> None:
@@ -215,7 +215,7 @@ class Distinct:
         self._seen: NDArray[np.uint64] | None = None
 
     def add(self, cells: Numbers, groups: NDArray[np.uint64]) -> None:
-        """Note that each group was seen in its cell; 0 is a document without one, seen once."""
+        """Record each group in its cell; 0 stands for a document without a group."""
         alone = groups == 0
         self._alone += np.bincount(cells[alone], minlength=self._shape[0])
         cells, groups = cells[~alone], groups[~alone]
@@ -225,26 +225,27 @@ class Distinct:
             known = (self._seen[cells] == groups[:, np.newaxis]).any(axis=1)
             full = self._seen[cells, -1] != 0
             cells, groups = cells[~(known | full)], groups[~(known | full)]
-            # One new group for each cell and turn, so that two of them never take the same place.
+            # Add one new group for each cell at a time, so that two groups never take the same
+            # place.
             now, first = np.unique(cells, return_index=True)
             place = np.count_nonzero(self._seen[now], axis=1)
             self._seen[now, place] = groups[first]
 
     def merge(self, other: Self) -> None:
-        """Add the groups that another counter has seen."""
+        """Add the groups of another counter."""
         self._alone += other._alone
         if other._seen is not None:
             cells, places = other._seen.nonzero()
             self.add(cells, other._seen[cells, places])
 
     def reaches(self, threshold: int) -> Booleans:
-        """Return the cells that were seen in `threshold` (up to `most`) or more distinct groups."""
+        """Return the cells with `threshold` (at most `most`) or more distinct groups."""
         grouped = 0 if self._seen is None else np.count_nonzero(self._seen, axis=1)
         return np.asarray(self._alone + grouped >= threshold)
 
 
 def group_number(group: str | None) -> int:
-    """A group's 64-bit number; 0 stands for a document without a group."""
+    """Return a group's 64-bit number; 0 stands for a document without a group."""
     if group is None:
         return 0
     data = group.encode("utf-8", "surrogatepass")
@@ -253,7 +254,7 @@ def group_number(group: str | None) -> int:
 
 
 class Tally:
-    """One peer's counts while it reads; `suppressed` gives what may leave the peer."""
+    """One peer's counts while it reads; `suppressed` gives the counts that may leave the peer."""
 
     def __init__(
         self, labels: Labels, suppression: Suppression, *, bits: int = BUCKET_BITS
@@ -301,7 +302,7 @@ class Tally:
         for index, cells in enumerate(self._cells):
             by_class[index] *= cells.reaches(self._suppression.small_cells)
         if self._cells and self._labels.exclusive:
-            # The total minus the other classes would give a zeroed cell away.
+            # The total minus the other classes would reveal a zeroed cell.
             total = by_class.sum(axis=0)
         peers = (total > 0).astype(np.int64)
         return Counts(self._rows, self._rows_by_class.copy(), total, by_class, peers)

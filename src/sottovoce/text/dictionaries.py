@@ -1,9 +1,9 @@
-"""The features that a study counts: `given` by a word list, `joint` by the peers, or `hashed`.
+"""The features of a study: `given` by a word list, chosen `joint` by the peers, or `hashed`.
 
-A `joint` dictionary is chosen from counts that the peers added up, and published
-as bucket ids with rounded idf: no words. Each peer can look up which of its own
-words were chosen (`own_words`); a holder of the study's key can also test any
-word that it can guess, and is told so where it consents.
+A `joint` dictionary is chosen from counts that the peers added up. It is published as bucket ids
+with rounded idf, without words. Each peer can look up which of its own words were chosen
+(`own_words`). A holder of the study's key can also test any word that it guesses; the study card
+says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from sottovoce.text.occurrences import Numbers
 from sottovoce.text.reading import Reading
 
 Locator = Callable[[Ids], Numbers]
-"""Finds the column of each id; -1 where the dictionary does not have it."""
+"""Finds the column of each id; -1 if the dictionary does not have it."""
 
 
 class Dictionary(Protocol):
@@ -33,7 +33,7 @@ class Dictionary(Protocol):
 
     @property
     def idf_halves(self) -> tuple[int, ...]:
-        """Twice the idf of each feature: whole numbers, because idf is rounded to 0.5."""
+        """Twice the idf of each feature, an integer because idf is rounded to 0.5."""
 
     @property
     def fingerprint(self) -> str:
@@ -45,7 +45,7 @@ class Dictionary(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JointDictionary:
-    """Buckets that the peers chose together, in ascending order."""
+    """Buckets chosen from all peers' counts, in ascending order."""
 
     buckets: tuple[int, ...]
     idf_halves: tuple[int, ...]
@@ -102,7 +102,7 @@ class HashedDictionary:
 
     @property
     def idf_halves(self) -> tuple[int, ...]:
-        """Nothing was counted, so every idf is 1."""
+        """Twice an idf of 1 for every feature, because nothing was counted."""
         return (2,) * self.size
 
     @property
@@ -122,7 +122,7 @@ class HashedDictionary:
 
 @dataclass(frozen=True, slots=True)
 class GivenDictionary:
-    """The words (or sequences of words) of a list that everybody may see, in its order."""
+    """The words (or sequences of words) of a public list, in its order."""
 
     words: tuple[str, ...]
 
@@ -137,7 +137,7 @@ class GivenDictionary:
 
     @property
     def idf_halves(self) -> tuple[int, ...]:
-        """Nothing was counted, so every idf is 1."""
+        """Twice an idf of 1 for every feature, because nothing was counted."""
         return (2,) * self.size
 
     @property
@@ -167,7 +167,7 @@ class GivenDictionary:
 
 
 def entry_id(words: str, reading: Reading, key: DictionaryKey) -> int:
-    """The id of a word or sequence of words, read as text is read."""
+    """Return the id of a word or a sequence of words, read like text."""
     tokens = reading.entry(words)
     if not reading.shortest <= len(tokens) <= reading.longest:
         raise InputError(
@@ -179,7 +179,7 @@ def entry_id(words: str, reading: Reading, key: DictionaryKey) -> int:
 
 
 def gram_id(tokens: Sequence[str], key: DictionaryKey) -> int:
-    """The id of a sequence of at least one token."""
+    """Return the id of a sequence of at least one token."""
     word = key.words()
     first, *rest = (np.array([word(token)], np.uint64) for token in tokens)
     return int(reduce(mixed, rest, first)[0])

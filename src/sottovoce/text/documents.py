@@ -10,21 +10,21 @@ from typing import Self
 from sottovoce.errors import InputError
 
 Label = str | int | float | bool
-"""A label as it stood in the source; `text.labels` gives it its one name."""
+"""A label in the source's form; `text.labels` gives it its one name."""
 
 Value = str | int | float | bool | None
-"""The value of a further column in one row; None where the source has none."""
+"""The value of a further column in one row; None if the source has none."""
 
 
 class NestedJson(str):
-    """An object or a list of the source as its JSON, which is copied and never read."""
+    """The JSON of an object or a list in the source, which is copied and never read."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The place of a document, as an error message names it: `notes.csv line 12`."""
+    """The place of a document for error messages, such as `notes.csv line 12`."""
 
     source: str
     position: int | None = None
@@ -53,7 +53,7 @@ class Fragment:
             )
 
     def overlaps(self, other: Self) -> bool:
-        """Whether the two share at least one character."""
+        """Return whether the two share at least one character."""
         return self.start < other.end and other.start < self.end
 
 
@@ -72,13 +72,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document; `label` is None where the source has none, `group` where none was asked for.
+    """One document; `label` is None if the source has none, `group` if none was asked for.
 
     A document of several labels at once (multi-label) has a tuple of them, which may be empty.
-    `columns` holds the further columns (categorical and numeric) by name, `kept` what is copied to
-    a labelled table, as the source has it.
-    `spans` holds annotated entities, which may nest, overlap and be discontinuous.
-    Its repr shows its origin and nothing of its text.
+    `columns` holds the further columns (categorical and numeric) by name, `kept` the unchanged
+    values that are copied to a labelled table. `spans` holds annotated entities, which may nest,
+    overlap and be discontinuous. Its repr shows its origin and nothing of its text.
     """
 
     text: str = field(repr=False)
@@ -90,7 +89,7 @@ class Document:
     kept: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse NaN and infinity, which are no labels."""
+        """Refuse NaN and infinity as labels."""
         if isinstance(self.label, str):
             return
         for label in self.label if isinstance(self.label, tuple) else (self.label,):
@@ -99,7 +98,7 @@ class Document:
 
 
 def digest_of(documents: Iterable[Document]) -> bytes:
-    """A digest (32 bytes) of the documents' content, in order; their origins do not count."""
+    """Return a digest (32 bytes) of the documents' content, in order, without their origins."""
     running = hashlib.blake2b(digest_size=32, person=b"sottovoce/texts")
     for document in documents:
         further = repr(
@@ -113,9 +112,9 @@ def digest_of(documents: Iterable[Document]) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PackedDocuments:
-    """Documents as a few columns of builtins, which travel fast between processes of a site.
+    """Documents as a few columns of builtins, which are fast to send between processes.
 
-    Columns that are only copied to a labelled table are not packed.
+    Columns that are only copied to a labelled table are left out.
     """
 
     text: str
@@ -128,7 +127,7 @@ class PackedDocuments:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Self:
-        """Pack documents; columns and spans only where there are any."""
+        """Pack documents; columns and spans only if there are any."""
         return cls(
             "".join([document.text for document in documents]),
             [len(document.text) for document in documents],
@@ -144,7 +143,7 @@ class PackedDocuments:
         )
 
     def documents(self) -> list[Document]:
-        """The documents that were packed."""
+        """Return the packed documents."""
         ends = list(accumulate(self.lengths))
         places = zip(ends, self.lengths, strict=True)
         count = len(ends)

@@ -1,9 +1,9 @@
-"""Frozen encoders: a text becomes a vector of unit length, at the site, and is never sent.
+"""Frozen encoders, which turn a text into a vector of unit length at the site; neither is sent.
 
-An encoder is named by what it is (`static` word vectors or an `onnx` network), how many columns it
-has, and a SHA-256 of its weights and its tokenizer. The name is part of a study's plan, so all
-sites provably use the same one. Files are read by the package `encoders`. An opened encoder is
-provided here, and readers of text find it by its name.
+An encoder's name consists of its kind (`static` word vectors or an `onnx` network), its number of
+columns, and a SHA-256 of its weights and its tokenizer. The name is part of a study's plan, so all
+sites provably use the same encoder. The package `encoders` reads the files. An opened encoder is
+registered here, and readers of text find it by its name.
 """
 
 import re
@@ -47,7 +47,7 @@ class EncoderName:
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """The name that `str` gives: kind, columns and SHA-256, with colons between."""
+        """Read a name in the form of `str`: kind, columns and SHA-256, separated by colons."""
         match = _WRITTEN.fullmatch(written)
         if match is None:
             raise InputError(
@@ -67,28 +67,28 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> EncoderName:
-        """Its name."""
+        """The encoder's name."""
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """A row of unit length for each text; zeros for a text without any token."""
+        """Return a row of unit length for each text; zeros for a text without any token."""
 
 
 _provided: dict[EncoderName, Encoder] = {}
 
 
 def provide(encoder: Encoder) -> EncoderName:
-    """Let readers of text find this encoder by its name."""
+    """Register this encoder, so that readers of text find it by its name."""
     _provided[encoder.name] = encoder
     return encoder.name
 
 
 def is_provided(name: EncoderName) -> bool:
-    """Whether readers of text find it."""
+    """Return whether an encoder of this name is registered."""
     return name in _provided
 
 
 def provided(name: EncoderName) -> Encoder:
-    """The encoder of this name, which must have been provided before."""
+    """Return the registered encoder of this name; raise if there is none."""
     encoder = _provided.get(name)
     if encoder is None:
         others = (
@@ -106,6 +106,6 @@ def provided(name: EncoderName) -> Encoder:
 
 
 def unit_rows(vectors: Floats) -> Floats:
-    """Every row scaled to length 1; a row of zeros stays one."""
+    """Return every row scaled to length 1; a row of zeros is unchanged."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -1,4 +1,4 @@
-"""From documents to sparse rows of features: unit length to learn from, integers to score with.
+"""Turns documents into sparse rows of features: of unit length to train, of integers to score.
 
 A row is tf·idf over the dictionary's features and the tail (tf capped, idf rounded
 to 0.5), by default scaled to unit length, then encoder and kernel columns
@@ -7,9 +7,9 @@ only, so the same row exists as integers:
 
     score · norm  =  Σ tf_j · (idf_j θ_j)  +  norm · (Σ c_j u_j θ_j + bias · θ_bias)
 
-where u is a column's unit, the norm is rounded to 1/16 and all else is folded into θ beforehand
-(`FeatureSpace.factors`). A document without any known feature has norm 1, so
-that it gets the label that the bias alone gives.
+where u is a column's unit, the norm is rounded to 1/16 and everything else is folded into θ
+beforehand (`FeatureSpace.factors`). A document without any known feature has norm 1, so it gets the
+label that the bias gives.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ NORM_PARTS = 16
 class Weighting:
     """The weights of occurrences: tf counts up to `tf_cap`; `idf` off and cap 1 is one-hot.
 
-    Rows are `scaled` to unit length; without that (and then without idf) they stay as counted.
+    Rows are `scaled` to unit length; without that (and then without idf) they keep their counts.
     """
 
     tf_cap: int = 3
@@ -66,12 +66,12 @@ class Weighting:
 
 
 ONE_HOT = Weighting(tf_cap=1, idf=False, scaled=False)
-"""A word is present or not, and rows are not scaled: the paper's features."""
+"""The paper's features: a word is present or not, and rows are not scaled."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """The meaning of a row's columns: dictionary, other blocks, further columns, bias."""
+    """What a row's columns stand for: dictionary, other blocks, further columns, bias."""
 
     dictionary: Dictionary
     reading: Reading = field(default_factory=Reading)
@@ -105,13 +105,13 @@ class FeatureSpace:
 
     @property
     def units(self) -> Floats:
-        """The value of one unit of every column between the words and the bias."""
+        """The value of one unit for every column between the words and the bias."""
         further = sum(column.width for column in self.columns)
         return np.concatenate([self.blocks.units, np.full(further, 1 / GRID)])
 
     @property
     def factors(self) -> Floats:
-        """The factor of each column's θ before integers are scored with it."""
+        """The factor for each column's θ before integer rows are scored with it."""
         return np.concatenate(
             [self.halves / 2, self.units / NORM_PARTS, [self.weighting.bias / NORM_PARTS]]
         )
@@ -128,10 +128,10 @@ class FeatureRows:
     """The value of one unit, for every column between these and the bias."""
     tf: sparse.csr_array
     squares: Numbers
-    """Four times what is divided by, squared: the norm of a row's tf·idf, or 1."""
+    """Four times the square of each row's divisor: the norm of its tf·idf, or 1."""
     further: Numbers
     places: list[list[Fragment]]
-    """For each document, the parts of it that its rows represent."""
+    """The parts of each document that its rows stand for."""
 
     @property
     def norms(self) -> Floats:
@@ -140,17 +140,17 @@ class FeatureRows:
 
     @property
     def rounded_norms(self) -> Numbers:
-        """The norms in sixteenths."""
+        """Return the norms in sixteenths."""
         return np.rint(NORM_PARTS * self.norms).astype(np.int64)
 
     def unit(self) -> sparse.csr_array:
-        """The rows to learn from: unit length, other columns, bias."""
+        """Return the rows to train with: text of unit length, other columns, bias."""
         text = _unit_text(self.tf, self.halves, self.norms)
         bias = np.full((text.shape[0], 1), self.weighting.bias)
         return _beside(text, np.hstack([self.further * self.units, bias]))
 
     def integers(self) -> sparse.csr_array:
-        """The rows to score with: whole numbers, to be multiplied by `factors` · θ."""
+        """Return the integer rows to score with, to be multiplied by `factors` · θ."""
         norms = self.rounded_norms[:, np.newaxis]
         return _beside(self.tf, np.hstack([norms * self.further, norms]))
 
@@ -160,7 +160,7 @@ def _norms(squares: Numbers) -> Floats:
 
 
 def _unit_text(tf: sparse.csr_array, halves: Numbers, norms: Floats) -> sparse.csr_array:
-    """Words and tail of each row, scaled to unit length."""
+    """Return words and tail of each row, scaled to unit length."""
     data = tf.data * (halves[tf.indices] / 2) / np.repeat(norms, np.diff(tf.indptr))
     return sparse.csr_array((data, tf.indices, tf.indptr), shape=tf.shape)
 
@@ -180,9 +180,9 @@ class FeatureReader:
         memory: PieceMemory | None = None,
         kept: Marks | None = None,
     ) -> None:
-        """Prepare the dictionary's table; a `memory` of pieces that were read before saves time.
+        """Prepare the dictionary's table; a `memory` of pieces read before saves time.
 
-        `kept` marks the columns, bias left out, that rows may have; all others are read as empty.
+        `kept` marks the columns, without the bias, that rows may have; all others are read as zero.
         """
         self._space = space
         self._locate = space.dictionary.locator(space.reading, key)
@@ -191,12 +191,12 @@ class FeatureReader:
         self._kept = np.ones(space.width - 1, np.bool_) if kept is None else kept
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:
-        """The rows of a chunk of documents, in order."""
+        """Return the rows of a chunk of documents, in order."""
         occurrences = self._memory.read(documents)
         tf = self._tf(occurrences)
         weights = tf.data * self._halves[tf.indices]
         of_entry = np.repeat(np.arange(occurrences.count), np.diff(tf.indptr))
-        # Sums of whole numbers below 2^53: exact in floating point.
+        # Sums of integers below 2^53 are exact in floating point.
         squares = np.bincount(of_entry, weights * weights, minlength=occurrences.count).astype(
             np.int64
         )
@@ -214,9 +214,9 @@ class FeatureReader:
         )
 
     def presence(self, documents: Sequence[Document]) -> tuple[Numbers, Numbers]:
-        """The pairs of a document and a column that is not zero in it, each once.
+        """Return the pairs of a document and a column that is not zero in it, each once.
 
-        Vectors of an encoder are left out: every document has all their columns.
+        Encoder columns are left out, because every document has all of them.
         """
         occurrences, width = self._memory.read(documents), self._space.width
         tf = self._tf(occurrences)
@@ -235,7 +235,7 @@ class FeatureReader:
         known = (columns >= 0) & self._kept[columns]
         entries, counts = distinct(occurrences.rows[known] * width + columns[known])
         if tail:
-            # A word that is left out of its own column is in no column of the tail, either.
+            # A word whose own column is left out does not go into the tail either.
             rest = columns < 0
             places, signs = tail_places(occurrences.ids[rest], tail)
             kept = self._kept[size + places]
@@ -252,7 +252,7 @@ class FeatureReader:
 
 
 def _signed(cells: Numbers, signs: Numbers) -> tuple[Numbers, Numbers]:
-    """The different cells, and the sum of signs in each where it is not 0: words may cancel."""
+    """Return distinct cells and their sums of signs, without sums of 0 (words may cancel)."""
     places, of_cell = np.unique(cells, return_inverse=True)
     sums = np.bincount(of_cell, signs, minlength=len(places)).astype(np.int64)
     return places[sums != 0], sums[sums != 0]

@@ -1,4 +1,4 @@
-"""One short name for settings, so that a plan can say exactly how its text is read."""
+"""Fingerprints of settings, by which a plan states exactly how its text is read."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 def fingerprint(purpose: str, *parts: object) -> str:
-    """64 hexadecimal digits that change with the `purpose` (versioned) or any of the `parts`.
+    """Return 64 hexadecimal digits that change with the `purpose` (versioned) and all `parts`.
 
     Parts are frozen dataclasses, enums, tuples, text and numbers; they are
     written in one canonical form, so equal settings have equal fingerprints on

@@ -1,8 +1,8 @@
-"""Tokens become 64-bit ids under a key that the coordinator never learns.
+"""Hashes tokens to 64-bit ids under a key that the coordinator never learns.
 
-An id is a keyed BLAKE2 hash, so nobody without the key can test whether a word is there; a seeded
-fast hash would not be a key. An n-gram's id mixes the ids of its words, which keeps it as secret as
-they are and costs no further hashing.
+An id is a keyed BLAKE2 hash, so nobody without the key can test whether a word is present. A fast
+hash with a seed would not be secure. An n-gram's id mixes the ids of its words, which is as secret
+as these and needs no further hashing.
 """
 
 import hashlib
@@ -37,19 +37,19 @@ class DictionaryKey:
         return cls(entropy.seed())
 
     def words(self) -> Callable[[str], int]:
-        """A function from a token to its id."""
+        """Return a function from a token to its id."""
         return self._single(self.word_ids())
 
     def parts(self) -> Callable[[str], int]:
-        """A function from a stretch of characters inside a token to its id, never a token's."""
+        """Return a function from a stretch inside a token to its id, never a token's id."""
         return self._single(self.part_ids())
 
     def word_ids(self) -> Callable[[Iterable[str]], Ids]:
-        """A function from many tokens to their ids."""
+        """Return a function from many tokens to their ids."""
         return self._ids(b"sottovoce/word/1")
 
     def part_ids(self) -> Callable[[Iterable[str]], Ids]:
-        """A function from many stretches of characters inside tokens to their ids."""
+        """Return a function from many stretches of characters to their ids."""
         return self._ids(b"sottovoce/part/1")
 
     def _ids(self, purpose: bytes) -> Callable[[Iterable[str]], Ids]:
@@ -58,7 +58,7 @@ class DictionaryKey:
         def identify(texts: Iterable[str]) -> Ids:
             digests = []
             for text in texts:
-                # Copying a keyed state is cheaper than making a new one.
+                # Copying a keyed state is faster than making a new one.
                 state = keyed.copy()
                 state.update(text.encode("utf-8", "surrogatepass"))
                 digests.append(state.digest())
@@ -76,7 +76,7 @@ PUBLIC = DictionaryKey(bytes(SEED_BYTES))
 
 
 def mixed(first: Ids, second: Ids) -> Ids:
-    """The ids of sequences `first` then `second`: order matters, and so does every bit."""
+    """Return the ids of sequences `first` then `second`; order matters, and so does every bit."""
     x: Ids = first * np.uint64(0x9E3779B97F4A7C15) + (second ^ np.uint64(0xD1B54A32D192ED03))
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""The source of a row's classes: the document's label, or the entities that were marked in it.
+"""How a row gets its classes: from the document's label, or from entities marked in it.
 
 `label`   every row of a document has the document's label
 `levels`  both in one model: a row has the document's label, and each entity type that touches it
@@ -44,7 +44,7 @@ class Labelling:
 
     @classmethod
     def by_entity(cls, scheme: Scheme, types: Sequence[str]) -> "Labelling":
-        """The labelling whose classes follow from the entity `types`."""
+        """Return the labelling whose classes follow from the entity `types`."""
         if scheme is Scheme.LABEL or not types:
             raise InputError(
                 f"labelling {scheme}: expected a scheme over entities and at least one type, "
@@ -61,9 +61,9 @@ class Labelling:
 
     @classmethod
     def by_levels(cls, types: Sequence[str], names: Sequence[str]) -> "Labelling":
-        """The labelling of rows by their document's label and by entity `types`, side by side.
+        """Return the labelling by the document's label and by entity `types` in one model.
 
-        All classes share one dictionary and one second moment; each has its own targets.
+        All classes share one dictionary and one second moment; each class has its own targets.
         """
         both = next((name for name in names if name in types), None)
         if both is not None or not types or not names:
@@ -97,7 +97,7 @@ class Labelling:
             )
 
     def classes(self, document: Document, places: Sequence[Fragment]) -> list[Classes]:
-        """The classes of each row of a document; `places` are sorted and do not overlap."""
+        """Return the classes of each row of a document; `places` are sorted and do not overlap."""
         if self.scheme is Scheme.LABEL:
             return [self.labels.classes(document)] * len(places)
         touching: list[list[tuple[Span, bool]]] = [[] for _ in places]
@@ -127,14 +127,14 @@ class Labelling:
         return (f"{'B' if begins else 'I'}-{innermost.type}",)
 
     def _rank(self, candidate: tuple[Span, bool]) -> tuple[int, int, int]:
-        """Shortest first, then leftmost, then by the order of the types: never by chance."""
+        """Rank the shortest first, then the leftmost, then by the order of the types."""
         span = candidate[0]
         length = sum(fragment.end - fragment.start for fragment in span.fragments)
         return length, span.fragments[0].start, self.types.index(span.type)
 
 
 def _rows_of(span: Span, places: Sequence[Fragment]) -> Iterator[int]:
-    """The rows that share a character with the span, in order, each once."""
+    """Yield the rows that share a character with the span, in order, each once."""
     seen = -1
     for fragment in sorted(span.fragments):
         low = bisect_right(places, fragment.start, key=attrgetter("end"))

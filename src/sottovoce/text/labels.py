@@ -1,4 +1,4 @@
-"""Labels by their one name, and the ±1 columns that learners ask for."""
+"""Labels, each with one name, and the ±1 columns for learners."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from sottovoce.text.fingerprints import fingerprint
 
 LABEL_CHARACTERS = 40
 LABEL_WORDS = 4
-"""The most words of a label; a longer one may be a text in the wrong place."""
+"""The most words of a label; more words may be a text in the wrong column."""
 
 Classes = tuple[str, ...]
-"""The names of the classes that one row belongs to; none or several where labels overlap."""
+"""The names of one row's classes; none or several if labels overlap."""
 
 
 def label_name(label: Label) -> str:
-    """The one name of a label: `1`, `1.0` and `"1"` are the same label, so are `" a"` and `"a"`."""
+    """Return a label's one name: `1`, `1.0` and `"1"` have the same, so do `" a"` and `"a"`."""
     if isinstance(label, bool):
         return "true" if label else "false"
     if isinstance(label, float) and label.is_integer():
@@ -37,7 +37,7 @@ def _kind(label: Label) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The classes of a study, in order; `exclusive` where a row belongs to exactly one."""
+    """The classes of a study, in order; `exclusive` if a row belongs to exactly one."""
 
     names: tuple[str, ...]
     exclusive: bool = True
@@ -58,7 +58,7 @@ class Labels:
 
     @classmethod
     def distinct(cls, labels: Iterable[Label]) -> Self:
-        """The labels that occur, sorted; all text, or all numbers, or all truth values."""
+        """Return the labels that occur, sorted; all must be text, numbers or truth values."""
         kinds: dict[str, None] = {}
         names = set()
         for label in labels:
@@ -79,11 +79,11 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """The number of ±1 columns for the learner: one where two exclusive classes mirror."""
+        """The number of ±1 columns for the learner: one for two exclusive classes."""
         return 1 if self.exclusive and len(self.names) == 2 else len(self.names)
 
     def classes(self, document: Document) -> Classes:
-        """The classes of a document, all known to the study; the error says where it lay."""
+        """Return a document's classes; refuse one that the study does not know."""
         label = document.label
         given = label if isinstance(label, tuple) else () if label is None else (label,)
         if self.exclusive and len(given) != 1:
@@ -95,7 +95,7 @@ class Labels:
         return names
 
     def require(self, name: str, *, where: str) -> None:
-        """Refuse a label that the study does not have, and name the nearest that it has."""
+        """Refuse a label that the study does not have; the error names the nearest label."""
         if name in self.names:
             return
         near = get_close_matches(name, self.names, n=1)
@@ -116,12 +116,12 @@ class Labels:
         return result
 
     def targets(self, membership: NDArray[np.bool_]) -> NDArray[np.int8]:
-        """The learner's ±1 columns; of two exclusive classes the second is +1."""
+        """Return the learner's ±1 columns; of two exclusive classes the second is +1."""
         kept = membership[:, -1:] if self.width == 1 else membership
         return np.where(kept, 1, -1).astype(np.int8)
 
     def decide(self, scores: NDArray[np.float64]) -> list[Classes]:
-        """The classes of scores (rows × width); ties go to the lower index."""
+        """Return the classes for scores (rows × width); ties go to the lower index."""
         if self.exclusive and self.width == 1:
             return [(self.names[int(score > 0)],) for score in scores[:, 0]]
         if self.exclusive:
@@ -133,29 +133,29 @@ class Labels:
 
 
 def is_label(name: str) -> bool:
-    """Whether this looks like a label; a longer one may be a text in the wrong column."""
+    """Return whether this looks like a label, not like a text in the wrong column."""
     return len(name) <= LABEL_CHARACTERS and len(name.split()) <= LABEL_WORDS
 
 
 def folded_label(name: str) -> str:
-    """A label without differences of case and of spaces."""
+    """Return a label in one case and without extra spaces, for comparisons."""
     return " ".join(name.split()).casefold()
 
 
 def respelt(name: str, known: Iterable[str]) -> str | None:
-    """The known label that `name` differs from only in case or space; None where it is none."""
+    """Return the known label that differs from `name` only in case or space, or None."""
     folded = folded_label(name)
     return next((label for label in known if label != name and folded_label(label) == folded), None)
 
 
 def shown_label(label: Label) -> str:
-    """A label as a message may show it; one that could be a text is not quoted."""
+    """Return a label for a message; one that could be a text is not quoted."""
     name = str(label)
     return repr(name) if is_label(name) else f"of {len(name.split()):,} words"
 
 
 def unknown_label(label: Label, known: Iterable[str]) -> str:
-    """An unknown label, quoted only if it is close to a known one."""
+    """Return an unknown label for a message, quoted only if it is similar to a known one."""
     name = str(label)
     if is_label(name) and get_close_matches(name.casefold(), map(str.casefold, known), n=1):
         return repr(name)

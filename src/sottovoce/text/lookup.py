@@ -1,8 +1,8 @@
-"""The words of a peer's own documents that a dictionary has, for that peer alone.
+"""Finds words of a peer's own documents in a dictionary, for that peer alone.
 
-A `joint` dictionary is published as bucket ids. A peer can only name words that
-it has itself, yet any holder of the study's key can confirm a word that it
-guesses: `confirms` is that test, and the reason why the study card mentions it.
+A `joint` dictionary is published as bucket ids. A peer can only name words of its own documents,
+but any holder of the study's key can confirm a word that it guesses. `confirms` is that test; the
+study card mentions it.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from sottovoce.text.hashing import DictionaryKey
 
 
 def confirms(word: str, space: FeatureSpace, *, key: DictionaryKey) -> bool:
-    """Whether the dictionary has a feature where this word (or sequence of words) falls."""
+    """Return whether the dictionary has the feature of this word (or sequence of words)."""
     ids = np.array([entry_id(word, space.reading, key)], np.uint64)
     return bool(space.dictionary.locator(space.reading, key)(ids)[0] >= 0)
 
@@ -25,7 +25,7 @@ def confirms(word: str, space: FeatureSpace, *, key: DictionaryKey) -> bool:
 def own_words(
     documents: Iterable[Document], space: FeatureSpace, *, key: DictionaryKey, most: int = 5
 ) -> dict[int, list[str]]:
-    """For each column the (up to `most`) words of these documents that fall into it, by frequency.
+    """Return for each column up to `most` words of these documents in it, by frequency.
 
     Sequences are written with a space between their words, character n-grams
     are left out.
@@ -39,7 +39,7 @@ def own_words(
         ids = np.array([gram_id(gram, key) for gram in grams], np.uint64)
         for gram, column in zip(grams, locate(ids).tolist(), strict=True):
             words = seen.setdefault(column, Counter())
-            # Four times as many as are shown: rare words that came first may yet be overtaken.
+            # Four times as many as are shown, because later words may turn out to be more frequent.
             if column >= 0 and (" ".join(gram) in words or len(words) < 4 * most):
                 words[" ".join(gram)] += 1
     seen.pop(-1, None)

@@ -1,8 +1,7 @@
-"""From documents to feature ids, a chunk at a time; every distinct piece is read once.
+"""Turns documents into feature ids, a chunk at a time; every distinct piece is read once.
 
-A token costs one look-up in a table: what a piece folds to and its hash are remembered, and the
-rest is arithmetic on arrays. The memory is bounded, and forgetting changes nothing but the time it
-takes.
+A token costs one look-up in a table: a piece's folded tokens and their hashes are remembered, and
+the rest is arithmetic on arrays. The memory is bounded; what is forgotten is computed again.
 """
 
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ class Occurrences:
     rows: Numbers
     ids: Ids
     places: list[list[Fragment]]
-    """For each document, the parts of it that its rows represent."""
+    """The parts of each document that its rows stand for."""
 
     @property
     def count(self) -> int:
@@ -43,7 +42,7 @@ class Occurrences:
 
 @dataclass(frozen=True, repr=False)
 class _Ragged:
-    """Lists of ids of different lengths, one list a piece."""
+    """Lists of ids of different lengths, one list for each piece."""
 
     lengths: Numbers
     starts: Numbers
@@ -55,7 +54,7 @@ class _Ragged:
         return cls(nothing, nothing, np.zeros(0, np.uint64))
 
     def extended(self, lengths: Numbers, flat: Ids) -> "_Ragged":
-        """With more lists of these lengths, whose ids follow each other."""
+        """Return the lists with more of these lengths, whose ids are in `flat`."""
         starts = len(self.flat) + np.cumsum(lengths) - lengths
         return _Ragged(
             np.concatenate([self.lengths, lengths]),
@@ -64,7 +63,7 @@ class _Ragged:
         )
 
     def gather(self, numbers: Numbers, rows: Numbers) -> tuple[Numbers, Ids]:
-        """The ids of the pieces `numbers`, in order, each with its piece's row."""
+        """Return the ids of the pieces `numbers`, in order, each with its piece's row."""
         lengths = self.lengths[numbers]
         total = int(lengths.sum())
         before = np.cumsum(lengths) - lengths
@@ -73,9 +72,9 @@ class _Ragged:
 
 
 def distinct(values: Numbers) -> tuple[Numbers, Numbers]:
-    """The different values in ascending order, and how often each occurs.
+    """Return the distinct values in ascending order, and how often each occurs.
 
-    By sorting: on whole numbers that is several times faster than numpy's own.
+    It sorts, which for integers is several times faster than numpy's own function.
     """
     ordered = np.sort(values)
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
@@ -83,7 +82,7 @@ def distinct(values: Numbers) -> tuple[Numbers, Numbers]:
 
 
 class _Numbering(dict[str, int]):
-    """Pieces by number; a new one gets the next number and waits to be folded."""
+    """Numbers of pieces; a new piece gets the next number and is folded later."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +95,7 @@ class _Numbering(dict[str, int]):
 
 
 class PieceMemory:
-    """The folded tokens and the hashes of each piece, for one way of reading under one key."""
+    """The folded tokens and the hashes of each piece, for one reading under one key."""
 
     def __init__(self, reading: Reading, key: DictionaryKey, *, limit: int = REMEMBERED) -> None:
         """Start empty; at most about `limit` pieces are remembered."""
@@ -111,15 +110,15 @@ class PieceMemory:
     def suited(
         cls, memory: "PieceMemory | None", reading: Reading, key: DictionaryKey
     ) -> "PieceMemory":
-        """This memory if it is of this reading and key, else a new one."""
+        """Return this memory if it fits this reading and key, else a new one."""
         return memory if memory is not None and memory.is_of(reading, key) else cls(reading, key)
 
     def is_of(self, reading: Reading, key: DictionaryKey) -> bool:
-        """Whether it remembers what this reading makes of pieces under this key."""
+        """Return whether this memory is for this reading and key."""
         return (self._reading, self._key) == (reading, key)
 
     def read(self, documents: Sequence[Document]) -> Occurrences:
-        """The features of a chunk of documents, at the reading's level."""
+        """Return the features of a chunk of documents, at the reading's level."""
         if len(self._numbering) > self._limit or self._characters > 64 * self._limit:
             self._forget()
         number, rows_of = self._numbering.__getitem__, self._reading.rows
@@ -128,7 +127,7 @@ class PieceMemory:
         for document in documents:
             read = rows_of(document)
             for row in read:
-                # Now, while the pieces are still in the cache.
+                # Fold now, while the pieces are still in the cache.
                 flat += map(number, row.pieces)
                 lengths.append(len(row.pieces))
             places.append([row.place for row in read])
@@ -146,7 +145,7 @@ class PieceMemory:
         grams, of_gram = ids, rows
         for size in range(1, self._reading.longest + 1):
             if size > 1:
-                # A gram of this size starts where its last word lies in the same row.
+                # A gram of this size starts at a word if its last word is in the same row.
                 grams, of_gram = mixed(grams[:-1], ids[size - 1 :]), of_gram[:-1]
             inside = of_gram == rows[size - 1 :]
             if size >= self._reading.shortest:
@@ -164,7 +163,7 @@ class PieceMemory:
         if self._reading.has_parts:
             parts = self._reading.parts
             stretches = [[part for token in piece for part in parts(token)] for piece in folded]
-            # Words share their stretches: each is hashed once.
+            # Words have stretches in common, so each stretch is hashed once.
             numbering = _Numbering()
             numbers = list(map(numbering.__getitem__, chain.from_iterable(stretches)))
             ids = self._part_ids(numbering.fresh)[np.array(numbers, np.int64)]

@@ -1,10 +1,10 @@
 """Documents in parts that workers read, and sums over these parts.
 
 A part names a place of documents: a stretch of a file, some row groups, some files of a folder. It
-travels instead of the documents. Where parts begin depends on the data alone. The result of a job
-on a part is whole numbers, whose sum does not depend on order or grouping. So one process, all
-cores, a cluster, and a cluster whose worker died give the same bytes. Any engine works that calls
-`sum_of_parts` and adds up the results.
+is sent to a worker instead of the documents. The beginnings of parts depend only on the data. The
+result of a job on a part is integers, whose sum does not depend on order or grouping. So one
+process, all cores, a cluster, and a cluster whose worker died give the same bytes. Any engine can
+be used that calls `sum_of_parts` and adds up the results.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ from sottovoce.text.documents import Document, digest_of
 from sottovoce.text.streams import DocumentStream, Rule
 
 TASKS_A_WORKER = 4
-"""The approximate number of runs of parts for each task that is under way."""
+"""The approximate number of runs of parts for each task that is in progress."""
 
 
 class DocumentPart(Protocol):
     """The place of some documents."""
 
     def documents(self) -> Iterator[Document]:
-        """The documents, read where this is called."""
+        """Yield the documents, read in the process that calls this."""
 
 
 class Total(Protocol):
-    """A sum of whole numbers, to which others of its kind can be added."""
+    """A sum of integers, to which others of its kind can be added."""
 
     def merge(self, other: Self) -> None:
         """Add another one."""
@@ -45,27 +45,27 @@ T = TypeVar("T", bound=Total)
 
 
 class SumJob(Protocol[T]):
-    """A sum over documents, which is prepared once: here, or in every worker."""
+    """A job that sums over documents; it is prepared once, here or in every worker."""
 
     @property
     def name(self) -> Any:
-        """Equal for jobs that are prepared alike."""
+        """A name, equal for jobs with the same preparation."""
 
     def prepare(self) -> Callable[[T | None, Iterator[Document]], T]:
-        """A function that adds one part's documents to a sum, or begins one."""
+        """Return a function that adds one part's documents to a sum, or begins one."""
 
 
 @dataclass(frozen=True)
 class PartTask:
-    """A run of parts, with the rules that are applied to their documents first."""
+    """A run of parts, with the rules that are first applied to their documents."""
 
     parts: tuple[DocumentPart, ...]
     rules: tuple[Rule, ...] = ()
     begin: Callable[[], None] | None = None
-    """Called in the process that works, before the first part: it opens an encoder there."""
+    """Called in the working process before the first part, for example to open an encoder."""
 
     def read(self, part: DocumentPart) -> Iterator[Document]:
-        """The documents of a part, after all rules."""
+        """Yield the documents of a part, after all rules."""
         return _ruled(part.documents(), self.rules)
 
 
@@ -79,7 +79,7 @@ class PartedDocuments(DocumentStream):
         length: int | None = None,
         facts: dict[Hashable, Any] | None = None,
     ) -> None:
-        """The documents of all parts of `task`; `facts` are small sums that were taken before."""
+        """Hold the documents of all parts of `task`; `facts` are small sums computed before."""
         super().__init__(self._all, length=length)
         self.task = task
         self._facts = {} if facts is None else facts
@@ -94,17 +94,17 @@ class PartedDocuments(DocumentStream):
         return self._length
 
     def note_length(self, length: int) -> None:
-        """Note how many documents there are, as another pass counted: this saves a pass."""
+        """Record the number of documents that another pass counted, which saves a pass."""
         self._length = length
 
     def refined(self, rule: Rule) -> "PartedDocuments":
-        """The documents after one more rule, which travels with the parts and is applied there."""
+        """Return the documents after one more rule, which the workers apply."""
         rules = (*self.task.rules, rule)
         task = PartTask(self.task.parts, rules, self.task.begin)
         return PartedDocuments(task, facts=self._facts)
 
     def summed_once(self, job: "SumJob[T]") -> "T":
-        """A small sum, which is remembered for these documents, whatever rules led to them."""
+        """Return a small sum, which is computed once for these documents under their rules."""
         fact = (self.task.rules, job.name)
         if fact not in self._facts:
             self._facts[fact] = summed(job, self)
@@ -113,9 +113,9 @@ class PartedDocuments(DocumentStream):
 
 
 def inputs_digest(documents: Sequence[Document]) -> bytes:
-    """A digest (32 bytes) of the documents' content, in order; parts are read by the workers.
+    """Return a digest (32 bytes) of the documents' content, in order; workers read parts.
 
-    Where parts begin depends on the data alone, so that the same documents have the same digest.
+    The beginnings of parts depend only on the data, so the same documents have the same digest.
     """
     if not isinstance(documents, PartedDocuments):
         return digest_of(documents)
@@ -124,7 +124,7 @@ def inputs_digest(documents: Sequence[Document]) -> bytes:
 
 
 def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """The results of a function for each item, in order, computed by the workers."""
+    """Yield the results of a function for each item, in order, computed by the workers."""
     workers = current_workers()
     if workers is None:
         yield from map(function, items)
@@ -133,7 +133,7 @@ def mapped(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
 
 
 def summed(job: SumJob[T], documents: PartedDocuments) -> T:
-    """The sum of `job` over all documents, computed by the workers."""
+    """Return the sum of `job` over all documents, computed by the workers."""
     task, workers = documents.task, current_workers()
     if workers is None or len(task.parts) == 1:
         return sum_of_parts(job, task)
@@ -142,7 +142,7 @@ def summed(job: SumJob[T], documents: PartedDocuments) -> T:
 
 
 def sum_of_parts(job: SumJob[T], task: PartTask) -> T:
-    """The sum over a run of parts, where this is called: the one function that an engine runs."""
+    """Return the sum over a run of parts; this is the only function that an engine calls."""
     total: T = _guarded(_sum, job, task)
     return total
 
@@ -158,13 +158,13 @@ def _sum(job: SumJob[T], task: PartTask) -> T | None:
 
 
 def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the function; a cluster logs every error, and a library's error could quote a text."""
+    """Call the function, hiding errors that could quote a text, because clusters log errors."""
     try:
         return function(*arguments)
     except (OurError, MemoryError):
         raise
     except OSError as error:
-        # The operating system's message names a file or a device, and quotes nothing.
+        # The operating system's message names a file or a device, and quotes no text.
         raise InputError(f"reading documents: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # noqa: BLE001 - whatever a library raises
         raise InputError(f"reading documents failed with {type(error).__name__}") from None
@@ -195,7 +195,7 @@ def _gathered(job: SumJob[T], runs: Sequence[PartTask], workers: Workers) -> T:
 
 
 def _in_turn(workers: Workers, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """The results in the order of the calls; few calls are made ahead, and early results wait."""
+    """Yield results in the order of the calls, making only a few calls ahead."""
     executor, rest = workers.open(), iter(calls)
     waiting = deque(executor.submit(*call) for call in islice(rest, workers.ahead))
     try:

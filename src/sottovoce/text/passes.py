@@ -1,6 +1,6 @@
-"""The two passes over a site's documents: counting for the dictionary, reading for the learner.
+"""The passes over a site's documents: counting for the dictionary, reading for the learner.
 
-Both stream: memory holds the result and a few chunks, for any number of documents.
+Documents are streamed: memory holds the result and a few chunks, for any number of documents.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -34,15 +34,15 @@ from sottovoce.text.occurrences import Numbers, PieceMemory
 from sottovoce.text.parts import PartedDocuments, summed
 from sottovoce.text.reading import Level, Reading
 
-# Adding a block to moments touches all d² of them, so blocks are larger than chunks.
+# Adding a block to moments touches all d² numbers, so blocks are larger than chunks.
 BLOCK_ROWS = 8_192
-# Questions come in slices of 16,384 documents, which are enough chunks for workers.
+# Queries come in slices of 16,384 documents, which are enough chunks for workers.
 ASKED_DOCUMENTS = 1_024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Examples:
-    """Rows to learn from and their ±1 targets, a column per class."""
+    """Rows to train with and their ±1 targets, a column per class."""
 
     rows: sparse.csr_array
     targets: NDArray[np.int8]
@@ -50,7 +50,7 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class CountPlan:
-    """The plan of the counts for a joint dictionary, the same at every site."""
+    """The settings of the counts for a joint dictionary, the same at every site."""
 
     labelling: Labelling
     reading: Reading = field(default_factory=Reading)
@@ -113,7 +113,7 @@ def rounded_count(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Counts:
-    """The rounded counts, as they leave the peer."""
+    """Return the rounded counts that leave the peer."""
     counts = count(documents, plan, key=key, memory=memory)
     return counts.rounded(exclusive=plan.labelling.labels.exclusive)
 
@@ -126,7 +126,7 @@ def examples(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Iterator[Examples]:
-    """The documents' rows and targets, in order, in blocks that suit moments."""
+    """Yield the documents' rows and targets, in order, in blocks of a good size for moments."""
     labelling.check(space.reading.level)
     chunks = _chunks(documents, space.reading.level)
     return _blocks(in_order(_ReadJob(space, labelling, key, memory), chunks))
@@ -141,10 +141,10 @@ def training_examples(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Iterator[Examples]:
-    """One peer's rows to learn from, without columns that fewer than `fewest` documents have.
+    """Yield one peer's rows to train with, without columns that fewer than `fewest` documents have.
 
-    Otherwise a peer that gets such a column chosen could read, in the joint model, the few
-    documents that have it.
+    Otherwise a peer that gets such a column chosen could read the few documents that have it in the
+    joint model.
     """
     labelling.check(space.reading.level)
     kept = kept_columns(documents, space, fewest=fewest, key=key, memory=memory)
@@ -155,7 +155,7 @@ def training_examples(
 def scored_rows(
     documents: Iterable[Document], space: FeatureSpace, *, key: DictionaryKey
 ) -> tuple[sparse.csr_array, Booleans]:
-    """The rows of documents that are asked about, and which of them have no known word."""
+    """Return integer rows for a query, and which of them have no known word."""
     chunks = chunked(documents, most=ASKED_DOCUMENTS)
     parts = list(in_order(_ScoredRowsJob(space, key), chunks))
     if not parts:
@@ -166,7 +166,7 @@ def scored_rows(
 
 @dataclass(frozen=True)
 class PartReader:
-    """Reads parts of one peer's documents into blocks of rows, wherever they lie."""
+    """Reads parts of one peer's documents into blocks of rows, in any process."""
 
     space: FeatureSpace
     labelling: Labelling
@@ -175,7 +175,7 @@ class PartReader:
 
     @property
     def name(self) -> Hashable:
-        """Equal for readers that read alike."""
+        """A name, equal for readers that read alike."""
         return self._job.name
 
     @property
@@ -184,7 +184,7 @@ class PartReader:
         return self.space.width
 
     def prepare(self) -> Callable[[Iterable[Document]], Iterator[Examples]]:
-        """The function that reads."""
+        """Return the function that reads."""
         read, level = self._job.prepare(), self.space.reading.level
         return lambda documents: _blocks(map(read, _chunks(documents, level)))
 
@@ -201,9 +201,9 @@ def kept_columns(
     key: DictionaryKey,
     memory: PieceMemory | None = None,
 ) -> Booleans:
-    """Return the columns, bias left out, that are not zero in `fewest` documents; groups once.
+    """Return the columns, without the bias, that `fewest` documents have; a group counts once.
 
-    Columns of an encoder's vectors are kept: every document has them.
+    Encoder columns are kept, because every document has them.
     """
     job = _PresenceJob(space, key, memory)
     if isinstance(documents, PartedDocuments):
@@ -219,7 +219,7 @@ def kept_columns(
 
 
 def _chunks(documents: Iterable[Document], level: Level) -> Iterator[list[Document]]:
-    # A token has about thirty features, a word of a document one or two.
+    # A row of a token has about thirty features; each word of a document has one or two.
     return chunked(documents, characters=CHUNK_CHARACTERS >> (3 * (level is Level.TOKEN)))
 
 
@@ -259,7 +259,7 @@ class _CountJob:
         return self.plan.fingerprint, self.key
 
     def travelling(self) -> "_CountJob":
-        """Leave the memory out: other processes have their own."""
+        """Return the job without the memory, because other processes have their own."""
         return replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], _Counted]:
@@ -277,7 +277,7 @@ class _CountJob:
 
 @dataclass
 class _Counting:
-    """Counts while documents are read; words are counted before anything is suppressed."""
+    """Counts while documents are read; words are counted before suppression."""
 
     tally: Tally
     seen: int = 0
@@ -300,7 +300,7 @@ class _Counting:
 
 @dataclass(frozen=True)
 class _CountSum:
-    """The first pass over parts, each counted where it lies."""
+    """The job of the first pass over parts; each part is counted by the worker that reads it."""
 
     job: _CountJob
 
@@ -334,7 +334,7 @@ class _ReadJob:
         return self.space.fingerprint, self.labelling.fingerprint, self.key, kept
 
     def travelling(self) -> "_ReadJob | None":
-        """None with an encoder: it is open in this process alone, and uses all cores by itself."""
+        """Return None with an encoder, which is open only in this process and uses all cores."""
         return None if self.space.blocks.encoder is not None else replace(self, memory=None)
 
     def prepare(self) -> Callable[[Sequence[Document]], Examples]:
@@ -349,7 +349,7 @@ class _ReadJob:
 
 @dataclass(frozen=True)
 class _ScoredRowsJob:
-    """The job that reads documents into rows of whole numbers, to be scored."""
+    """The job that reads documents into integer rows, to be scored."""
 
     space: FeatureSpace
     key: DictionaryKey
@@ -401,7 +401,7 @@ class _PresenceJob:
 
 @dataclass(frozen=True)
 class _PresenceSum:
-    """The sum over parts of the columns that enough documents have."""
+    """The job that finds, over parts, the columns that enough documents have."""
 
     job: _PresenceJob
     fewest: int

@@ -1,4 +1,4 @@
-"""The way from a document to rows: the level, the tokens and the n-grams."""
+"""How a document is read into rows: the level, the tokens and the n-grams."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from sottovoce.text.windows import Window
 
 
 class Level(StrEnum):
-    """The unit of a row."""
+    """The unit that a row stands for."""
 
     DOCUMENT = "document"
     SENTENCE = "sentence"
@@ -23,10 +23,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NGrams:
-    """The lengths of sequences that count as features: `words` (1, 2) is words and word pairs.
+    """The lengths of sequences that are features: `words` (1, 2) means words and word pairs.
 
-    `characters` (3, 5) adds stretches of three to five characters inside words,
-    which is what scripts without spaces and misspelt text need.
+    `characters` (3, 5) adds stretches of three to five characters inside words, for scripts without
+    spaces and misspelt text.
     """
 
     words: tuple[int, int] = (1, 1)
@@ -48,7 +48,7 @@ def _check_range(setting: str, called: str, bounds: tuple[int, int], *, most: in
 
 
 class TextRow(NamedTuple):
-    """The part of a document that one row stands for, and the pieces that were read there."""
+    """The part of a document that one row stands for, and its pieces."""
 
     place: Fragment
     pieces: list[str]
@@ -70,7 +70,7 @@ class Reading:
         return fingerprint("sottovoce/reading/v1", self.level, seen, self.tokenizer.fingerprint)
 
     def rows(self, document: Document) -> list[TextRow]:
-        """The rows of a document, in order."""
+        """Return the rows of a document, in order."""
         text = document.text
         if self.level is Level.DOCUMENT:
             return [TextRow(Fragment(0, len(text)), self.tokenizer.pieces(text))]
@@ -86,7 +86,7 @@ class Reading:
     def seen_from(
         self, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
     ) -> Iterator[str]:
-        """The text of each row, for an encoder; for a token, the text of its window."""
+        """Yield the text of each row, for an encoder; for a token, the text of its window."""
         reach = self.window.reach if self.level is Level.TOKEN else 0
         for document, rows in zip(documents, places, strict=True):
             for number in range(len(rows)):
@@ -94,13 +94,13 @@ class Reading:
                 yield document.text[first.start : last.end]
 
     def fold(self, piece: str) -> tuple[str, ...]:
-        """The tokens of a piece; at token level, the features of one thing in the window."""
+        """Return the tokens of a piece; at token level, the features of one item in the window."""
         if self.level is Level.TOKEN:
             return self.window.fold(piece, self.tokenizer)
         return self.tokenizer.fold(piece)
 
     def entry(self, words: str) -> list[str]:
-        """The tokens of an entry of a word list; at token level, a feature as `fold` writes it."""
+        """Return the tokens of an entry of a word list; at token level, a feature of `fold`."""
         if self.level is Level.TOKEN:
             return [words]
         return [token for piece in self.tokenizer.pieces(words) for token in self.fold(piece)]
@@ -111,7 +111,7 @@ class Reading:
         return self.ngrams.characters is not None and self.level is not Level.TOKEN
 
     def parts(self, token: str) -> list[str]:
-        """The character n-grams of a token, its edges marked."""
+        """Return the character n-grams of a token, with its edges marked."""
         low, high = self.ngrams.characters or (1, 0)
         edged = f"\x02{token}\x03"
         return [

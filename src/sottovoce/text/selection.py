@@ -12,18 +12,18 @@ from sottovoce.text.dictionaries import JointDictionary
 
 
 class FeatureScore(Protocol):
-    """Ranks features by joint counts."""
+    """A function that rates features by joint counts."""
 
     def __call__(self, counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
-        """One number a feature; `exclusive` says whether a row has one class."""
+        """Return one number for each feature; `exclusive` says whether a row has one class."""
 
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """A ranking of features: `score` gives each a number, and the highest win.
+    """A ranking of features: `score` gives each a number, and the highest are chosen.
 
-    study.toml uses `name`, the card `words`. A rule sees the sums over all peers and
-    nothing else, so no rule changes what is sent.
+    study.toml uses `name`, the card uses `words`. A rule sees only the sums over all peers, so no
+    rule changes what is sent.
     """
 
     name: str
@@ -35,9 +35,9 @@ class SelectionRule:
 
 
 def chi_squared(counts: Counts, *, exclusive: bool) -> NDArray[np.float64]:
-    """Pearson's χ² of each feature: one table of all classes where they are exclusive.
+    """Return Pearson's χ² of each feature, in one table of all classes if they are exclusive.
 
-    Where classes overlap, the sum of one table per class.
+    If classes overlap, it is the sum over one table per class.
     """
     rows = float(max(counts.rows, 1))
     having = counts.total.astype(np.float64)
@@ -57,7 +57,7 @@ def document_frequency(
     *,
     exclusive: bool,  # noqa: ARG001 - classes do not matter to this rule
 ) -> NDArray[np.float64]:
-    """The number of rows that have each feature."""
+    """Return the number of rows that have each feature."""
     return counts.total.astype(np.float64)
 
 
@@ -69,7 +69,7 @@ SELECTION_RULES: dict[str, SelectionRule] = {rule.name: rule for rule in (CHI_SQ
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The choice of a joint dictionary: the best `features`, each kept by `min_peers` peers."""
+    """The settings of the choice: the best `features`, each kept by `min_peers` peers."""
 
     features: int = 2048
     min_peers: int = 1
@@ -85,9 +85,9 @@ class Selection:
 
 
 def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> JointDictionary:
-    """The features that the rule ranks highest, with idf rounded to 0.5.
+    """Return the features that the rule ranks highest, with idf rounded to 0.5.
 
-    Fewer than `selection.features` where fewer survived suppression.
+    They are fewer than `selection.features` if fewer survived suppression.
     """
     alive = np.flatnonzero((counts.total > 0) & (counts.peers >= selection.min_peers))
     if not len(alive):
@@ -102,7 +102,7 @@ def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> J
             f"found {counts.rows} of one"
         )
     scores = selection.rule.score(counts, exclusive=exclusive)[alive]
-    # A stable sort: of equal scores the lower bucket wins, on every machine.
+    # The sort is stable: among equal scores the lower bucket wins, on every machine.
     best = np.sort(alive[np.argsort(-scores, kind="stable")[: selection.features]])
     halves = np.rint(2 * (np.log((1 + counts.rows) / (1 + counts.total[best])) + 1))
     return JointDictionary(
@@ -113,7 +113,7 @@ def chosen(counts: Counts, selection: Selection, *, exclusive: bool = True) -> J
 
 
 def rule_named(value: object) -> SelectionRule:
-    """The rule of this name, or the rule itself."""
+    """Return the rule of this name; a rule is returned as it is."""
     if isinstance(value, SelectionRule):
         return value
     if isinstance(value, str) and value in SELECTION_RULES:

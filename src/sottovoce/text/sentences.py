@@ -1,8 +1,8 @@
-"""Cut a text into sentences by rules that survive clinical notes: no model, no language setting.
+"""Cuts a text into sentences by rules for clinical notes, without a model or a language setting.
 
-A line ends a sentence unless it was merely wrapped; a full stop ends one unless
-it belongs to an abbreviation, an initial, a number or a list's enumerator.
-Every sentence is a fragment of the text it was cut from.
+The end of a line ends a sentence unless the line was only wrapped. A full stop ends a sentence
+unless it belongs to an abbreviation, an initial, a number or a list's enumerator. Every sentence is
+a fragment of its text.
 """
 
 import re
@@ -12,14 +12,14 @@ from itertools import pairwise
 
 from sottovoce.text.documents import Fragment
 
-# A full stop after these never ends a sentence: what they introduce follows.
+# A full stop after these never ends a sentence, because they introduce something.
 TITLES = frozenset(
     """
     dr drs mr mrs ms mx prof rev hon st gen col maj capt lt sgt fr sen gov messrs
     cf viz vs e.g i.e dept pt pts hx dx rx tx sx fx resp approx ca bzw z.b d.h u.a
     """.split()  # noqa: SIM905 - a list of words is read as words
 )
-# A full stop after these belongs to them where a number follows ("No. 5", "Sept. 3").
+# A full stop after these belongs to them if a number follows ("No. 5", "Sept. 3").
 COUNTERS = frozenset(
     """
     no nos nr fig figs vol pp p ed ref refs sec eq art ch par tab cap al ext tel temp wt ht bp hr
@@ -31,18 +31,18 @@ _BULLET = r"(?:[-*•‣▪◦●○·–—+>]|\(?(?:[0-9]{1,3}|[A-Za-z]|[ivxIV
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _MARK = re.compile(_BULLET)
 _HEADING = re.compile(r"[^.!?]{1,60}:$")
-# "Doctor:", "History of present illness:" at the head of a line.
+# "Doctor:", "History of present illness:" at the start of a line.
 _SPEAKER = re.compile(r"[^\s0-9:][^:.!?\r\n]{0,40}:(?=\s|$)")
 _INK = re.compile(r"\S")
 _CLOSERS = "\"'”’»)\\]}›"
 _END = re.compile(rf"[.!?…]+[{_CLOSERS}]*(?=\s)|[。！？｡]+[{_CLOSERS}」』）】]*")
 _OPENERS = "\"'“‘«([{‹¿¡"
-# A full line was probably wrapped by its writer's editor, not ended by its writer.
+# A line of this length was probably wrapped by an editor, not ended by its writer.
 _FULL_LINE = 60
 
 
 def sentences(text: str) -> list[Fragment]:
-    """The sentences of a text, in order, without the white space around them."""
+    """Return the sentences of a text, in order, without the white space around them."""
     result = []
     for start, end in _paragraphs(text):
         pairs = pairwise([start, *_stops(text, start, end), end])
@@ -58,7 +58,7 @@ def _trimmed(text: str, start: int, end: int) -> Fragment | None:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of lines that belong together: a new one starts wherever a line was not wrapped."""
+    """Yield runs of lines that belong together: a new one starts if a line was not wrapped."""
     open_start, open_end = -1, -1
     for match in _LINE.finditer(text):
         ink = _INK.search(match.group())
@@ -76,7 +76,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _wrapped(text: str, start: int, end: int, following: int) -> bool:
-    """Whether the line that starts at `following` goes on with the one that ends at `end`."""
+    """Return whether the line that starts at `following` continues the one that ends at `end`."""
     gap = text[end:following]
     if gap.replace("\r\n", "\n").count("\n") > 1 or gap.strip(" \t\r\n"):
         return False
@@ -90,7 +90,7 @@ def _wrapped(text: str, start: int, end: int, following: int) -> bool:
 
 
 def _stops(text: str, start: int, end: int) -> Iterator[int]:
-    """Find the ends of sentences inside a paragraph."""
+    """Yield the ends of sentences inside a paragraph."""
     mark = _MARK.match(text, start, end)
     for match in _END.finditer(text, mark.end() if mark else start, end):
         if match.group()[0] in "。！？｡" or _ends(text, match, end):
@@ -111,7 +111,7 @@ def _ends(text: str, match: re.Match[str], end: int) -> bool:
 
 
 def _is_abbreviation(before: str, following: str) -> bool:
-    """Whether the full stop at the end of `before` belongs to the word that it follows."""
+    """Return whether the full stop at the end of `before` belongs to the word before it."""
     words = before.removesuffix(".").split()
     if not words or not before.endswith("."):
         return False
@@ -126,5 +126,5 @@ def _is_abbreviation(before: str, following: str) -> bool:
 
 
 def _is_lower(character: str) -> bool:
-    # Cased scripts below U+0590 only: their properties have not moved in twenty years.
+    # Only cased scripts below U+0590, whose properties have not changed in twenty years.
     return character < "\u0590" and unicodedata.category(character) == "Ll"

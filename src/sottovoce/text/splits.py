@@ -1,7 +1,7 @@
 """The split into training and validation, decided by a document's text or its group.
 
-Copies of a text, and all documents of one group, are on the same side, in any order of reading and
-at every site.
+Copies of a text, and all documents of one group, are on the same side, whatever the order of
+reading and at every site.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """About `validation` of all documents (or groups) on the validation side; `name` varies it."""
+    """A split: about `validation` of all documents (or groups) are held out; `name` varies it."""
 
     validation: float = 0.2
     name: str = ""
@@ -42,20 +42,20 @@ class Split:
         return fingerprint("sottovoce/split/v1", self)
 
     def side(self, document: Document) -> Side:
-        """The side of a document."""
+        """Return the side of a document."""
         if not self.validation:
             return Side.TRAIN
         share = position(document, purpose=f"split/v1 {self.name}")
         return Side.VALIDATION if share < self.validation else Side.TRAIN
 
     def part(self, documents: Sequence[Document], side: Side) -> Sequence[Document]:
-        """The documents on one side."""
+        """Return the documents on one side."""
         return refined(documents, _SideRule(self, side))
 
 
 @dataclass(frozen=True, slots=True)
 class _SideRule:
-    """Selects the documents of one side; it is a plain value, so that it can travel to workers."""
+    """Selects the documents of one side; a plain value that can be sent to workers."""
 
     split: Split
     side: Side
@@ -65,9 +65,9 @@ class _SideRule:
 
 
 def position(document: Document, *, purpose: str) -> float:
-    """A number in [0, 1) that follows from the document's group, or else from its words.
+    """Return a number in [0, 1) derived from the document's group, else from its words.
 
-    White space does not count: a copy with other line breaks is a copy.
+    White space is ignored, so a copy with other line breaks has the same number.
     """
     if document.group is not None:
         identity = f"group\0{document.group}"

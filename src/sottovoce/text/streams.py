@@ -1,8 +1,8 @@
-"""Documents that are read again for every pass, because there are too many for memory.
+"""Streams of documents, which are read again for every pass because memory is too small.
 
-A list of documents and a stream are used alike: `refined` applies a split or a rule, and returns a
-list for a list and a stream for a stream. A stream remembers the documents that a rule dropped, a
-byte for each, so that a rule that reads the whole text is applied once.
+A list of documents and a stream are used in the same way: `refined` applies a split or a rule, and
+returns a list for a list and a stream for a stream. A stream remembers which documents a rule
+dropped, with a byte for each document, so that a rule that reads the whole text is applied once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,12 +17,12 @@ Rule = Callable[[Document], Document | None]
 
 
 class DocumentStream(Sequence[Document]):
-    """Documents that a function reads anew for every pass."""
+    """Documents that a function reads again for every pass."""
 
     def __init__(
         self, read: Callable[[], Iterator[Document]], *, length: int | None = None
     ) -> None:
-        """Read with this function; without `count` the first pass counts them."""
+        """Read with this function; without `length` the first pass counts them."""
         self._read = read
         self._length = length
 
@@ -51,7 +51,7 @@ class DocumentStream(Sequence[Document]):
     @overload
     def __getitem__(self, place: slice) -> list[Document]: ...
     def __getitem__(self, place: int | slice) -> Document | list[Document]:
-        """The documents from a position; all before it are read."""
+        """Return the documents from a position on; all documents before it are read, too."""
         if isinstance(place, slice):
             return list(islice(self, *place.indices(len(self))))
         at = place if place >= 0 else len(self) + place
@@ -60,12 +60,12 @@ class DocumentStream(Sequence[Document]):
         raise IndexError(place)
 
     def refined(self, rule: Rule) -> "DocumentStream":
-        """The documents after a rule."""
+        """Return the documents after a rule."""
         return DocumentStream(_Refining(self, rule).read)
 
 
 class _Refining:
-    """Applies a rule; documents that it dropped once are not shown to it again."""
+    """Applies a rule; documents that it dropped are not passed to it again."""
 
     def __init__(self, documents: DocumentStream, rule: Rule) -> None:
         self._documents = documents
@@ -96,7 +96,7 @@ _SAME, _CHANGED = 1, 2
 
 
 def refined(documents: Sequence[Document], rule: Rule) -> Sequence[Document]:
-    """The documents after a rule: a list of a list, a stream of a stream."""
+    """Return the documents after a rule: a list for a list, a stream for a stream."""
     if isinstance(documents, DocumentStream):
         return documents.refined(rule)
     return [left for document in documents if (left := rule(document)) is not None]

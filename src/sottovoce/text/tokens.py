@@ -1,15 +1,15 @@
-"""From text to tokens: the same ones on every machine, in every locale, under every Python.
+"""Turns text into tokens, the same on every machine, in every locale, under every Python.
 
-A *piece* is the text between two white spaces. It folds to zero or more tokens that depend on
-nothing around it, so folding can be remembered:
+A *piece* is the text between two white spaces. It folds to zero or more tokens, which depend on the
+piece alone, so folding can be cached:
 
     "Dr. Müller's (12.5mg)"  ->  pieces  Dr.  Müller's  (12.5mg)
                              ->  tokens  dr   müller's   00.0mg
 
 Words are runs of the letters, marks and numerals in `characters`; an apostrophe
 between letters and a point, comma, colon, slash or hyphen between digits stay
-inside. An ideograph or hiragana letter is a token of its own (word pairs then
-do what words do elsewhere), and so is a symbol: £ and 🙂 tell classes apart.
+inside. An ideograph or hiragana letter is a token of its own (word pairs then have the role of
+words), and so is a symbol, because £ and 🙂 help to tell classes apart.
 """
 
 import re
@@ -30,27 +30,27 @@ from sottovoce.text.characters import (
 )
 from sottovoce.text.fingerprints import fingerprint
 
-# Invisible characters that may stand inside a word: soft hyphen, zero-width
-# (non-)joiner, word joiner, variation selectors. Folding removes them.
+# Invisible characters that may be inside a word: soft hyphen, zero-width (non-)joiner, word joiner,
+# variation selectors. Folding removes them.
 JOINERS = "\u00ad\u200c\u200d\u2060\ufe00-\ufe0f"
 APOSTROPHES = "'\u2019"
-# Characters that may stand around a word and are no tokens; the dollar sign is a token.
+# Characters around a word that are not tokens; the dollar sign is a token.
 _AROUND = "!\"#%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-# A run of digits longer than this says no more than one of this length.
+# A longer run of digits is cut to this length, because more digits tell nothing more.
 LONGEST_RUN = 12
 # A word that starts with a letter keeps up to this many digits (b12, h1n1).
 KEPT_DIGITS = 3
 
 
 class DigitHandling(StrEnum):
-    """The treatment of digits: `shape` folds each to 0, `keep` leaves them as they are."""
+    """What happens to digits: `shape` folds each to 0, `keep` leaves them unchanged."""
 
     SHAPE = "shape"
     KEEP = "keep"
 
 
 class Token(NamedTuple):
-    """A token as it stands in a text: text[start:end], and what it folds to."""
+    """A token at its place in a text, text[start:end], and its folded form."""
 
     start: int
     end: int
@@ -60,8 +60,8 @@ class Token(NamedTuple):
 class Tokenizer(Protocol):
     """The interface of a tokenizer; pass your own to read text differently.
 
-    `fold(piece)` must not depend on anything but the piece, and `fingerprint`
-    must change whenever any fold does.
+    `fold(piece)` must depend on the piece alone, and `fingerprint` must change whenever any result
+    of `fold` does.
     """
 
     @property
@@ -69,10 +69,10 @@ class Tokenizer(Protocol):
         """64 hexadecimal digits that name this way of reading."""
 
     def pieces(self, text: str) -> list[str]:
-        """The text cut into pieces, each of which folds by itself."""
+        """Return the text cut into pieces, each of which folds independently."""
 
     def fold(self, piece: str) -> tuple[str, ...]:
-        """The tokens of a piece, in order."""
+        """Return the tokens of a piece, in order."""
 
     def locate(self, text: str) -> list[Token]:
         """The tokens of a text with their offsets, in code points."""
@@ -80,7 +80,7 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WordTokenizer:
-    """The tokenizer that studies use unless they say otherwise."""
+    """The default tokenizer of studies."""
 
     fold_case: bool = True
     numbers: DigitHandling = DigitHandling.SHAPE
@@ -96,9 +96,9 @@ class WordTokenizer:
         return text.split()
 
     def fold(self, piece: str) -> tuple[str, ...]:
-        """The tokens of a piece: normalised (NFKC), case folded, digits folded to shapes."""
+        """Return the tokens of a piece: normalised (NFKC), case folded, digits folded to shapes."""
         if piece.isascii():
-            # The commonest piece is one plain word, and needs no table.
+            # Most pieces are one plain word, which needs no table.
             word = piece.strip(_AROUND)
             if word.isalpha():
                 return (word.lower() if self.fold_case else word,)
@@ -116,7 +116,7 @@ class WordTokenizer:
         if raw.isascii():
             return (self._digits(raw.lower() if self.fold_case else raw),)
         word = _normal(raw, fold_case=self.fold_case)
-        # One character can stand for several words (½, ﷺ): those are found anew.
+        # One character can stand for several words (½, ﷺ), so these are searched again.
         return tuple(map(self._digits, _pattern(symbols=self.symbols).findall(word)))
 
     def _digits(self, word: str) -> str:
@@ -129,11 +129,11 @@ class WordTokenizer:
 
 
 def _normal(raw: str, *, fold_case: bool) -> str:
-    """NFKC without invisible joiners and, if asked, without case: stable when repeated."""
+    """Return NFKC without invisible joiners and, if asked, case; it is stable when repeated."""
     word = unicodedata.normalize("NFKC", _joiners().sub("", raw).replace("\u2019", "'"))
     if not fold_case:
         return word
-    # Folding can undo normal form and normalising can bring back case (K, ῌ): twice settles it.
+    # Folding can undo normal form, and normalising can bring back case (K, ῌ), so do it twice.
     for _ in range(2):
         word = unicodedata.normalize("NFKC", word.casefold())
     return word

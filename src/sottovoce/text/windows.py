@@ -1,7 +1,7 @@
-"""The features of a token in its place: its neighbours, affixes, shape and case.
+"""The features of a token in its context: its neighbours, affixes, shape and case.
 
-A *piece* here is one thing seen from the token (`0|Diabetes` is the token itself, `-1|of` the one
-before it); it folds to features that depend on nothing else, so folding can be remembered.
+A *piece* here is one item of the window (`0|Diabetes` is the token itself, `-1|of` the token before
+it). It folds to features that depend on the piece alone, so folding can be cached.
 """
 
 import unicodedata
@@ -18,7 +18,7 @@ _LONGEST_GAP = 8
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A token's context: `reach` tokens to either side, affixes of up to `affix` characters."""
+    """A token's context: `reach` tokens on either side, affixes of up to `affix` characters."""
 
     reach: int = 2
     affix: int = 4
@@ -34,7 +34,7 @@ class Window:
             )
 
     def pieces(self, text: str, tokens: Sequence[Token]) -> Iterator[list[str]]:
-        """The features of the window around each token."""
+        """Yield the pieces of the window around each token."""
         words = [text[token.start : token.end] for token in tokens]
         padded = [EDGE] * self.reach + words + [EDGE] * self.reach
         gaps = self._gaps(text, tokens)
@@ -49,7 +49,7 @@ class Window:
             yield seen
 
     def fold(self, piece: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-        """The features of one thing in the window."""
+        """Return the features of one item in the window."""
         where, _, seen = piece.partition("|")
         if where in {"<", ">"}:
             return (f"{where}{' '.join(_word(part, tokenizer) for part in seen.split('|'))}",)
@@ -81,7 +81,7 @@ def _word(seen: str, tokenizer: Tokenizer) -> str:
 
 
 def shape(word: str) -> str:
-    """The shape of a word, repeats shortened: `McDonald` is XxXx, `COVID-19` is X-0."""
+    """Return a word's shape without repeats: `McDonald` is XxXx, `COVID-19` is X-0."""
     signs = [_sign(character) for character in word]
     kept = [sign for index, sign in enumerate(signs) if index == 0 or sign != signs[index - 1]]
     return "".join(kept)[:_LONGEST_SHAPE] + ("" if len(word) > 1 else "1")

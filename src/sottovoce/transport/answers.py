@@ -2,7 +2,7 @@
 
 from sottovoce.wire import Codec, Value
 
-# An answer holds the letters of one fetch, with their heads.
+# An answer may be as large as the letters of one fetch with their heads.
 CODEC = Codec(limit=8 * 2**20)
 CONTENT_TYPE = "application/msgpack"
 
@@ -33,6 +33,6 @@ class Fetched(Value, frozen=True):
 
 
 class Acknowledged(Value, frozen=True):
-    """Everything up to this position is taken."""
+    """Says that every letter up to this position was acknowledged."""
 
     position: int

@@ -76,7 +76,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.3 with the certificate and key of these files."""
     context = _SayingHttps(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # With tickets a session could outlive the pinned certificate.
+    # With session tickets a session could outlast the pinned certificate.
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     try:

@@ -13,11 +13,12 @@ class _Connection(Protocol):
     def close(self) -> None: ...
 
 
-# The log is moved when it has grown by so much. Commits go on meanwhile; when they have added no
-# more than the second number, they wait for the rest, and the log begins anew from its start.
+# The log is moved when it has grown by the first number of bytes, while commits continue. When they
+# have added at most the second number, they wait for the rest, and the log starts again from its
+# beginning.
 _LOG_BYTES = 16 * 2**20
 _REST_BYTES = 4 * 2**20
-# A log that grows faster than it is moved is moved while commits wait, so that the disk is bounded.
+# If the log grows faster than it is moved, commits wait, so that its size is bounded.
 _MOST_BYTES = 256 * 2**20
 
 
@@ -31,7 +32,7 @@ class Checkpoints:
         self._since = 0
 
     def committed(self, connection: _Connection, size: int) -> None:
-        """So many more bytes are in the log."""
+        """Note that a commit added `size` bytes to the log; move the log if it is time."""
         self._log += size
         self._since += size
         if self._log >= _MOST_BYTES:
@@ -60,7 +61,7 @@ class Checkpoints:
 
     def _move(self) -> None:
         with suppress(sqlite3.Error):
-            # What failed is tried again, and a disk without room also fails the next commit.
+            # A failed move is tried again; if the disk is full, the next commit reports it.
             connection = self._connect()
             try:
                 move_log(connection)
@@ -73,5 +74,5 @@ class Checkpoints:
 
 
 def move_log(connection: _Connection) -> None:
-    """Move whatever no reader still needs; writers of other connections go on."""
+    """Move the part of the log that no reader needs; other connections may write meanwhile."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

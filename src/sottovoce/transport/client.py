@@ -65,14 +65,13 @@ V = TypeVar("V", bound=Value)
 _NO_LETTERS = CODEC.encode(Fetched(()))
 _MAX_LETTER = Limits().letter
 _CONNECT_SECONDS = 15.0
-# A call waits so long for an answer beyond the time that the server may wait, or until
-# it is asked for its body.
+# Seconds that a call waits for an answer beyond the server's own wait, or for `100 Continue`.
 _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 # How often an upload may make no progress, after restarts and discarded uploads.
 _MOST_SETBACKS = 20
 _KEEP_SECONDS = 60.0
-# A process that died without closing seems connected until its last request ends.
+# A process that died without closing its connection seems connected until its last request ends.
 _AT_WORK_SECONDS = LONGEST_WAIT + 5.0
 _LOOK_SECONDS = 0.25
 
@@ -236,10 +235,10 @@ class CoordinatorLine:
         _read(await self._at_work(call), Acknowledged)
 
     def held_back(self) -> float:
-        """The seconds in which the server held letters back, as it says."""
+        """Return how many seconds the server held letters back, as it reports."""
         return self._held_time.believed
 
-    # Our run: the one process that works at this seat.
+    # Runs: the server lets one process work at a seat.
 
     async def take_up(self) -> None:
         """Compare the server's record of this seat with ours, and take the seat up."""
@@ -278,7 +277,7 @@ class CoordinatorLine:
             self._run = b""
 
     async def _at_work(self, call: Call) -> bytes:
-        """The answer to a call that only the current process of this seat may make."""
+        """Return the answer to a call that only the current process of this seat may make."""
         while True:
             await self.take_up()
             run, asked = self._run, call.asked
@@ -378,7 +377,7 @@ class CoordinatorLine:
                     raise refusal(problem, call.what) from None
                 last, rest = problem.detail, float(problem.facts.get("retry_after", 0))
                 if problem.kind in {"clock", "replay"}:
-                    # The next try is signed by the server's clock, which its answer told.
+                    # The next try is signed by the server's clock, which its answer stated.
                     # aiohttp itself repeats a request whose answer was cut off, with an old
                     # signature.
                     pause = _FIRST_PAUSE

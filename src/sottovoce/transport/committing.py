@@ -57,9 +57,9 @@ class Committer:
     def __init__(
         self, database: Database, connection: Connection, undone: Callable[[Connection], None]
     ) -> None:
-        """Take over a connection to the database; nobody else may write through it.
+        """Take over a connection to the database, through which nothing else may write.
 
-        After a failed commit, `undone` reads what the database still has.
+        After a failed commit, `undone` reads again what is stored.
         """
         self._database = database
         self._connection = connection

@@ -1,6 +1,6 @@
-"""Limits of connections: deadlines for slow clients, and strangers make room for seats.
+"""Limits of connections: deadlines for slow clients, and room for seats before strangers.
 
-Slow clients are the cheapest attack on a server: a handshake that never ends, headers that come a
+Slow clients are the cheapest attack on a server: a handshake that never ends, headers that arrive a
 byte a minute, an answer that is never read. Each has a deadline here.
 """
 
@@ -169,7 +169,7 @@ class ConnectionLimits:
                 del self._by_host[connection.host]
 
     def has_room(self, host: str) -> bool:
-        """Whether there is room for one more, perhaps in place of the oldest stranger."""
+        """Return whether there is room for one more; the oldest stranger may be closed for it."""
         if self._by_host[host] >= self._limits.connections_by_address:
             return self._make_room(host)
         return len(self._all) < self._limits.connections or self._make_room(None)

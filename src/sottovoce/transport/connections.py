@@ -17,8 +17,9 @@ from sottovoce.transport.limits import Buckets, Limits
 
 _BACKLOG = 512
 _AT_ONCE = 32
-# Handshakes at the same time: of a thousand all at once none would end in time. One that takes
-# longer than a second waits for its caller, takes no time of ours, and keeps nobody waiting.
+# The most handshakes at the same time: of a thousand at once none would end in time. A handshake
+# that takes longer than a second waits for its caller and uses no CPU, so it is not counted any
+# more.
 _HANDSHAKES = 64
 _HANDSHAKE_SECONDS = 1.0
 _SPARE_FILES = 256
@@ -98,7 +99,7 @@ class Server:
             await self._have_turn(task)
 
     async def _have_turn(self, task: "asyncio.Task[None]") -> None:
-        """Count a handshake, and wait while there are too many; the next callers wait, too."""
+        """Count a handshake, and wait while there are too many; later callers wait, too."""
         await self._handshakes.acquire()
         released = asyncio.Event()
 

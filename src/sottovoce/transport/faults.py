@@ -34,7 +34,7 @@ _PROXY_SAYS_NO = {401, 403, 407}
 
 @dataclass(frozen=True)
 class Route:
-    """The way to a coordinator: its address, and the proxy, if there is one."""
+    """The route to a coordinator: its address, and the proxy, if there is one."""
 
     address: URL
     proxy: URL | None = None
@@ -42,7 +42,7 @@ class Route:
 
     @classmethod
     def to(cls, text: str) -> "Route":
-        """The way to an invitation's address, through this site's proxy."""
+        """Return the route to an invitation's address, through this site's proxy if it has one."""
         address = _https(text)
         host = f"{address.host}:{address.port}"
         proxy_setting = getproxies().get("https")
@@ -109,7 +109,7 @@ def absence(way: Route, what: str, *, seconds: float, last: str) -> AbsenceError
 
 
 def refusal(problem: Refusal, what: str) -> SottovoceError:
-    """The error for a refusal of the server, by whose mistake it is."""
+    """Return the error for a refusal of the server; its class says whose mistake it is."""
     message = f"{what}: {problem.detail}"
     if problem.kind in {"conflict", "gap", "at-work"}:
         return CopyError(message, hints=problem.hints or COPY_HINTS)

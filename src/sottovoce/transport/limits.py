@@ -1,4 +1,4 @@
-"""The limits of a server: for one seat, one address and everybody together."""
+"""The limits of a server: for each seat, for each address, and for all together."""
 
 import time
 from collections import OrderedDict
@@ -27,7 +27,7 @@ class Limits:
     stored_by_sender: int = 8 * 1024 * MIB
     """Of these, bytes of one sender."""
     letters_by_sender: int = 1_000_000
-    """Letters of one sender in one study, taken or not."""
+    """Letters of one sender in one study, acknowledged or not."""
     reserved: int = 256 * MIB
     """Bytes of the disk that letters leave free, or a quarter of a small disk: for the "
     "journals, ledgers and status files of all studies."""

@@ -35,7 +35,7 @@ from sottovoce.transport.signing import body_digest
 
 T = TypeVar("T")
 
-# Refusals for which no seat can do anything.
+# Refusals that no seat can do anything about.
 _HOLDING = frozenset({DISK_FULL, AWAY})
 # The most letters of one fetch, besides its limit in bytes.
 _MOST_LETTERS = 256
@@ -117,7 +117,7 @@ class Mailbox:
         return await self._begun(letter, lambda to: self._store.open_upload(to, letter, now=now))
 
     async def announced(self, letter: LetterSummary, *, run: bytes) -> Progress:
-        """As `open_upload`, only for the current process of the sender's seat."""
+        """As `open_upload`, but only for the current process of the sender's seat."""
         self._check_size(letter)
         now = self._clock()
 
@@ -190,7 +190,7 @@ class Mailbox:
         await self._committer.submit(lambda to: self._store.forget_sender(to, sender))
 
     def check_position(self, position: int) -> None:
-        """Refuse a reader whose position this mailbox never gave: it would miss letters, or wait.
+        """Refuse a reader whose position this mailbox never gave: it would miss letters or wait.
 
         Every start of a server uses a new range of positions, so an older copy of the mailbox gives
         no position that anybody has already read.
@@ -269,11 +269,11 @@ class Mailbox:
         }
 
     async def take(self, recipient: str, session: bytes) -> None:
-        """Drop the bodies for a recipient in a session that is over for it."""
+        """Drop the bodies for a recipient in a session that has ended for it."""
         await self._committer.submit(lambda to: self._store.take(to, recipient, session))
 
     async def compact(self) -> None:
-        """Rewrite the file without remains of taken letters, after a stage."""
+        """Rewrite the file without remains of acknowledged letters, after a stage."""
         await self._committer.submit(self._database.compact, alone=True)
 
     def hurry(self) -> None:
@@ -314,7 +314,7 @@ class Mailbox:
         return await self._stored(letter, asyncio.shield(future))
 
     async def _stored(self, letter: LetterSummary, done: Awaitable[T]) -> T:
-        """Count the time in which letters of others than the coordinator wait for room."""
+        """Wait for a letter to be stored, and count the time for which it waits for room."""
         sender = letter.place.sender
         try:
             result = await done
@@ -326,7 +326,7 @@ class Mailbox:
         return result
 
     def held_back(self) -> float:
-        """The seconds since the start in which letters were held back, for want of room."""
+        """Return the seconds since the start in which letters waited for room on the disk."""
         return self._held_time.seconds(time.monotonic())
 
     def _told(self, recipient: str, position: int) -> None:

@@ -25,7 +25,7 @@ Told = Callable[[str, int], None]
 
 
 class Durable(Enum):
-    """What a commit outlives. A commit that outlives more makes all earlier ones do, too."""
+    """What a commit survives. A commit that survives more makes all earlier ones do so, too."""
 
     PROCESS = auto()
     """The death of our process; a power cut may undo it."""
@@ -94,7 +94,7 @@ class Database(Protocol):
         """Wait for maintenance that goes on, before the last connection is closed."""
 
     def compact(self, connection: Connection) -> None:
-        """Rewrite the tables without remains of taken letters."""
+        """Rewrite the tables without remains of acknowledged letters."""
 
 
 _SCHEMA = """
@@ -124,8 +124,8 @@ CREATE TABLE IF NOT EXISTS starts (
     first INTEGER PRIMARY KEY, before INTEGER NOT NULL
 ) STRICT;
 """
-# 1: letters, uploads and pieces. 2: also what is held of every sender, which begins empty.
-# 3: also the first position of every start of the server, and the last one before it.
+# Version 1 has letters, uploads and pieces. 2 adds the letters held of every sender, which start
+# empty. 3 adds the first position of every start of the server, and the last one before it.
 _VERSION = 3
 # The ranges of two starts are farther apart than a study has letters; the last digits are
 # random, so that two servers restored from one copy do not use the same.
@@ -134,11 +134,11 @@ _SETTINGS = (
     # Contributions are a megabyte and more; most other letters a few kilobytes.
     "page_size = 8192",
     "journal_mode = WAL",
-    # Whatever happens outside of the committer's transactions is on disk before it is reported.
+    # Changes outside of the committer's transactions are on disk before they are reported.
     "synchronous = FULL",
     "busy_timeout = 10000",
-    # Overwriting taken letters with zeros would write each twice; a study's file is deleted as a
-    # whole.
+    # Overwriting acknowledged letters with zeros would write each twice; a study's file is deleted
+    # as a whole.
     "secure_delete = FAST",
     # The log is moved in a thread, and when no job waits; never by a commit.
     "wal_autocheckpoint = 0",

@@ -1,7 +1,7 @@
-"""The tables of a mailbox: letters in order, uploads in parts, and taken letters.
+"""The tables of a mailbox: letters in order, uploads in parts, and acknowledged letters.
 
-A taken letter loses its body and keeps its place and digest, so that a repeated letter is
-recognised while its session is kept, and another one is refused.
+An acknowledged ("taken") letter loses its body and keeps its place and digest. So a repeated letter
+is recognised while its session is kept, and another letter under its number is refused.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.mailbox_database import Connection, Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
-# The current process of a seat shows these bytes with every request; a later one has others.
+# The current process of a seat sends these bytes with every request; a later process has others.
 RUN_BYTES = 16
 _AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
 DAY = 86_400.0
@@ -302,7 +302,8 @@ class MailboxTables:
 
     def _check_room(self, to: Connection, sender: str, size: int) -> None:
         if self._database.shared:
-            # Other processes stored letters too. All announced letters count here, taken or not.
+            # Other processes stored letters too. All announced letters count here, acknowledged or
+            # not.
             self._count_stored(to)
             self._letters[sender] = self.held(to, sender).letters
         if self._letters.get(sender, 0) >= self._limits.letters_by_sender:
@@ -324,8 +325,8 @@ class MailboxTables:
     def _check_disk(self, sender: str, size: int) -> None:
         """Refuse letters that would fill the disk, which holds all other files of the coordinator.
 
-        One sender may not use most of it: the senders of all studies share it. The coordinator's
-        own letters, without which a study does not end, may use what is kept free.
+        One sender may not use most of it, because the senders of all studies share it. The
+        coordinator's own letters, without which a study does not end, may use the reserve.
         """
         if self._database.folder is None or sender == COORDINATOR:
             return
@@ -334,7 +335,7 @@ class MailboxTables:
         free, mine = disk.free - reserved, self._stored.get(sender, 0)
         share = (free + mine) // _SENDERS
         if size > min(free, share):
-            # Even if none of its letters waited: the sender can do nothing about it.
+            # There is no room even without this sender's letters, so it can do nothing about it.
             raise Refusal(
                 507,
                 DISK_FULL,

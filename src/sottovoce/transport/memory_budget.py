@@ -48,7 +48,7 @@ class HeldMemory:
         self._work: asyncio.Future[Any] | None = None
 
     async def until(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of work that keeps its memory and continues even if the caller disconnects."""
+        """Return the result of work; it keeps its memory, even if the caller disconnects."""
         task = asyncio.create_task(work)
         self._work = task
         return await asyncio.shield(task)

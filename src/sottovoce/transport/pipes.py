@@ -26,7 +26,7 @@ class Pipe:
     writer: IO[bytes] = field(repr=False)
 
     def write(self, packet: Packet) -> None:
-        """One packet."""
+        """Write one packet."""
         data = _WIRE.encode(packet)
         try:
             self.writer.write(len(data).to_bytes(_LENGTH_BYTES) + data)
@@ -35,7 +35,7 @@ class Pipe:
             raise self._gone() from error
 
     def read(self) -> Packet:
-        """The next packet."""
+        """Return the next packet."""
         length = int.from_bytes(self._exactly(_LENGTH_BYTES))
         if length > LONGEST_FRAME:
             raise MalformedError(f"pipe: expected at most {LONGEST_FRAME} bytes, found {length}")

@@ -174,7 +174,7 @@ class PostgresDatabase:
         connection.execute("SELECT pg_advisory_xact_lock(?)", (self._lock,))
 
     def problem(self, error: Exception) -> Refusal:
-        """The server is away, or its disk is full."""
+        """Return the refusal for a server that is away, or whose disk is full."""
         if isinstance(error, self._driver.errors.DiskFull):
             return Refusal(507, DISK_FULL, "the disk of the coordinator's database is full")
         if isinstance(error, self.fatal):

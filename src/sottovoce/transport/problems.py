@@ -9,7 +9,7 @@ CONTENT_TYPE = "application/problem+json"
 MAX_DOCUMENT = 64 * 1024
 _MAX_TEXT, _MAX_HINTS = 1000, 8
 DISK_FULL = "disk-full"
-"""The kind of a refusal that ends by itself once the coordinator's disk has room."""
+"""The kind of a refusal that ends once the coordinator's disk has room."""
 
 
 class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
@@ -60,7 +60,7 @@ class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
 
 
 def _shown(text: object) -> str:
-    """Another party's text for a terminal: printable, and of bounded length."""
+    """Return another party's text for a terminal, printable and of bounded length."""
     return "".join(
         character if character.isprintable() else "?" for character in str(text)[:_MAX_TEXT]
     )

@@ -12,7 +12,7 @@ _MAX_SESSION = 64
 
 
 def fields_of(query: Mapping[str, str], *expected: str) -> dict[str, str]:
-    """The fields of a query, which must be these."""
+    """Return the fields of a query, which must be exactly these."""
     names = list(query)
     if sorted(names) != sorted(expected):
         raise _bad(f"the fields must be {', '.join(expected)}")
@@ -23,7 +23,7 @@ def fields_of(query: Mapping[str, str], *expected: str) -> dict[str, str]:
 
 
 def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
-    """The place of a letter that this sender posts."""
+    """Return the place of a letter that this sender posts."""
     session, recipient = _hex(fields, "session"), fields["to"]
     if not 0 < len(session) <= _MAX_SESSION:
         raise _bad(f"expected a session of 1 to {_MAX_SESSION} bytes, found {len(session)}")
@@ -33,7 +33,7 @@ def place_of(fields: Mapping[str, str], *, sender: str) -> Place:
 
 
 def sealed_of(fields: Mapping[str, str], *, sender: str) -> LetterSummary:
-    """The announced letter of an upload."""
+    """Return the announced letter of an upload."""
     digest = _hex(fields, "digest")
     if len(digest) != 32:
         raise _bad(f"expected a digest of 32 bytes, found {len(digest)}")
@@ -49,7 +49,7 @@ def run_of(fields: Mapping[str, str], name: str = "run") -> bytes:
 
 
 def held_of(fields: Mapping[str, str]) -> HeldLetters:
-    """The chain that a seat expects."""
+    """Return the letters that a seat expects the server to hold."""
     chain = _hex(fields, "chain")
     if len(chain) != CHAIN_BYTES:
         raise _bad(f"expected {CHAIN_BYTES} bytes in 'chain', found {len(chain)}")
@@ -57,7 +57,7 @@ def held_of(fields: Mapping[str, str]) -> HeldLetters:
 
 
 def number_of(fields: Mapping[str, str], name: str) -> int:
-    """A number without a sign."""
+    """Return a number without a sign."""
     text = fields[name]
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise _bad(f"{name!r} must be a number")

@@ -52,9 +52,9 @@ from sottovoce.transport.signing import (
 from sottovoce.transport.versions import OFFER, choose_version, program_version, speaks_pages
 from sottovoce.wire import Value
 
-# Bodies that are no letters: tokens, keys, consents.
+# The most bytes of a body that is not a letter: a token, a key, a consent.
 _SMALL = 16 * 1024
-# Bodies that take less memory than the connection they come over.
+# Bodies of this size take less memory than their connection.
 _TINY = 64 * 1024
 _PLAIN = "application/octet-stream"
 
@@ -371,7 +371,8 @@ class RequestHandlers:
         """Memory for the body of a request; waits until there is enough."""
         size = min(request.content_length if request.content_length is not None else limit, limit)
         if size <= _TINY and memory is self._memory:
-            # Small letters of a solve do not wait behind large contributions.
+            # Small bodies do not wait for memory, so letters of a solve do not wait for
+            # contributions.
             size = 0
         await memory.take(size)
         held = HeldMemory(memory, size)
@@ -403,7 +404,7 @@ class RequestHandlers:
             raise Refusal(404, "no-recipient", f"no seat {recipient!r} takes letters in this study")
 
     def _warn_of_full_disk(self, problem: Refusal) -> None:
-        """Tell the coordinator's people, now and then, that letters wait for room on the disk."""
+        """Warn the coordinator's people, not too often, that letters wait for room on the disk."""
         if problem.kind == DISK_FULL and time.monotonic() >= self._warn_after:
             self._warn_after = time.monotonic() + _WARN_SECONDS
             _log.warning("%s; letters wait until there is room", problem.detail)
@@ -413,7 +414,8 @@ class RequestHandlers:
         # Requests of one connection come one after the other, and from one caller.
         seated = isinstance(request.protocol, LimitedConnection) and request.protocol.is_known
         if not seated:
-            # A wrong clock is usually refused once: the answer tells the time.
+            # A client with a wrong clock is usually refused once, because the answer states the
+            # time.
             address = request.remote or ""
             self._addresses.take(address)
             try:

@@ -46,7 +46,7 @@ def build_app(
 
 
 async def serve(app: web.Application, *, host: str, port: int, context: ssl.SSLContext) -> Server:
-    """Open the port; with 0 the system chooses one, and `Server.port` tells which."""
+    """Open the port; with 0 the system chooses one, which is `Server.port`."""
     return await open_server(app, host=host, port=port, context=context, limits=app[COUNTER].limits)
 
 

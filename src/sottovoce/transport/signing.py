@@ -1,13 +1,13 @@
-"""Signatures of requests: who asks for what, when, at which server.
+"""Signatures of requests, which cover the request, its sender, its time and its server.
 
     signature = Ed25519(method, path and query, digest of the body, study, seat, moment, nonce,
                         fingerprint of the server's certificate)
 
 The server refuses a request outside of a window around its own clock, and one that it has already
-seen within the window. It tells its time in every answer, and a client whose clock is wrong signs
-by the server's clock from then on, so any skew is tolerated and the window can be small. A
-restarted server has forgotten what it saw, and therefore refuses whatever was signed before its
-start.
+seen within the window. It states its time in every answer, and a client whose clock is wrong signs
+by the server's clock from then on. So any skew is tolerated and the window can be small. A
+restarted server no longer knows what it has seen, and therefore refuses everything signed before
+its start.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ NONCE_BYTES = 16
 DIGEST_BYTES = 32
 # The window around the server's clock, in milliseconds.
 WINDOW = 30_000
-# The first bytes of a signature are as good as random, and cannot be moved to another message.
+# The number of a signature's bytes to remember: they are like random bytes for each request.
 _MARK_BYTES = 24
 _MAX_NAME = 200
 NOTHING = hashlib.sha256().digest()
@@ -123,7 +123,7 @@ class Signer:
 
 
 def steady_clock() -> Callable[[], float]:
-    """A clock from the current time that is not affected if the machine's clock is set."""
+    """Return a clock that starts at the current time and ignores later changes of the machine's."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
@@ -136,7 +136,7 @@ class SignatureChecks:
         self._fingerprint = fingerprint
         self._clock = clock or steady_clock()
         self._opened = self.now()
-        # Two generations, because a signature of the future is valid for up to two windows.
+        # Two generations, because a signature with a future time is valid for up to two windows.
         self._young: set[bytes] = set()
         self._old: set[bytes] = set()
         self._turned = self._opened

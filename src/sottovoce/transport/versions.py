@@ -34,7 +34,7 @@ def choose_version(offer: str | None) -> int:
         400,
         "version",
         f"expected a client that speaks version {OFFER} of the protocol, "
-        f"found {'another' if offer else 'none said'}",
+        f"found {'another' if offer else 'no version'}",
         hints=("install the release of Sottovoce that the coordinator runs",),
         facts={"newest": max(VERSIONS)},
     )

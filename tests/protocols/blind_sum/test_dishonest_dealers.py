@@ -96,7 +96,9 @@ def test_keys_of_an_earlier_attempt_are_refused() -> None:
     meddler = Change(lambda p: p.sender == "bob" and is_kind(p, RoundKeys), replay)
     # The same entropy gives the same identities; the attempt alone makes the difference.
     played = table(again, small(again), entropy=SeededEntropy(), meddler=meddler)
-    with pytest.raises(ViolationError, match="'blind-sum/keys/v1' signed by the pinned") as caught:
+    with pytest.raises(
+        ViolationError, match="'blind-sum/keys/v1' is not signed by the pinned"
+    ) as caught:
         played.run()
     assert caught.value.party == "bob"
 

@@ -212,7 +212,7 @@ def test_rows_for_another_query_are_refused_by_name() -> None:
     def when(packet: Packet) -> bool:
         return is_kind(packet, RowShares) and packet.recipient == "site3"
 
-    with pytest.raises(ViolationError, match="rows for this query") as caught:
+    with pytest.raises(ViolationError, match="rows were shared for another query") as caught:
         mine.run(rewriting(when, RowShares, edit))
     assert caught.value.party == "asker"
 

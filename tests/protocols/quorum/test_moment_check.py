@@ -128,7 +128,7 @@ def test_who_contributes_more_than_its_rows_is_named(peer: str) -> None:
     numbers[peer] = words(CLAIMED[peer], times=1.1)
     error = refused(numbers)
     assert error.party == peer
-    assert "no more than the rows that the peer claimed" in error.message
+    assert "larger than its claimed rows can give" in error.message
 
 
 def test_who_claims_other_rows_than_before_is_named() -> None:

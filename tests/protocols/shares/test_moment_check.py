@@ -58,15 +58,15 @@ def test_moments_of_as_many_rows_as_were_published_pass() -> None:
 @pytest.mark.parametrize("column", [0, SHAPE[0] - 1])
 def test_a_matrix_that_is_too_heavy_does_not(column: int) -> None:
     place = int(TRIANGLE.diagonal()[column])
-    with pytest.raises(MismatchError, match="expected no more than the published rows"):
+    with pytest.raises(MismatchError, match="larger than the published rows"):
         check(_with(place, SCALES.matrix.bound))
-    with pytest.raises(MismatchError, match="expected no more than the published rows"):
+    with pytest.raises(MismatchError, match="larger than the published rows"):
         check(_with(place, -SCALES.matrix.bound))
 
 
 @given(times=st.floats(4, 2**20), place=st.integers(0, SHAPE[0] * SHAPE[1] - 1))
 def test_a_right_hand_side_that_is_too_long_does_not(times: float, place: int) -> None:
-    with pytest.raises(MismatchError, match="expected no more than the published rows"):
+    with pytest.raises(MismatchError, match="larger than the published rows"):
         check(_with(TRIANGLE.size + place, int(times * SCALES.vectors.bound)))
 
 
@@ -79,7 +79,7 @@ def test_a_right_hand_side_that_is_too_long_does_not(times: float, place: int) -
 def test_no_word_wraps_around_to_something_small(word: int, entries: int) -> None:
     words = HONEST.copy()
     words[TRIANGLE.size : TRIANGLE.size + entries] = np.uint64(word)
-    with pytest.raises(MismatchError, match="expected no more than the published rows"):
+    with pytest.raises(MismatchError, match="larger than the published rows"):
         check(words)
 
 

@@ -1,8 +1,8 @@
 """Shares of a peer's two secrets, so that the others can finish if it leaves.
 
-Every peer deals its self-mask's seed and its pair key to its neighbours and
-itself. A later check needs no trust in the holders: the dealer committed
-to every share, and to both secrets, before anything was masked.
+Every peer deals its self-mask's seed and its pair key to its neighbours and itself. The dealer
+commits to every share, and to both secrets, before anything is masked. So a share that a holder
+reveals later can be checked without trusting that holder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,9 +60,9 @@ class Dealing:
         teller: str,
         bare: bool = False,
     ) -> "Dealing":
-        """The dealing in a book that `teller` showed, if its peers signed it.
+        """Return the dealing in a book that `teller` showed, after checking its peers' signatures.
 
-        The receiver of a sum has all commitments; a peer has a `bare` book, with their digests.
+        The receiver of a sum has all commitments; a peer has a `bare` book with their digests only.
         """
         graph = keyring.graph
         shares = {signed.peer: signed for signed in book}
@@ -137,7 +137,7 @@ class Dealing:
         revealed = digest(f"blind-sum/share-{kind}/v1", self.keyring.hash, *names, share)
         if revealed != expected:
             raise ViolationError(
-                f"expected the share that {owner!r} dealt to it, and this is another", party=holder
+                f"the revealed share is not the one that {owner!r} dealt to it", party=holder
             )
 
     def seed_of(self, owner: str, shares: Mapping[str, bytes]) -> bytes:
@@ -160,8 +160,8 @@ class Dealing:
             raise AbsenceError(
                 f"too few peers stayed to unmask {owner!r}: expected at least {threshold} shares, "
                 f"found {len(shares)}; the sum stays sealed and the round is spent",
-                # Shares that come later would open this sum, too; with a second one over other
-                # peers, the difference of two opened sums is a peer's part.
+                # Shares that come later could still open this sum. With a second sum over other
+                # peers, the difference of the two would be one peer's part.
                 hints=(
                     "sums of shares or ciphertexts: a new round under a new name",
                     "sums that are opened: the same peers again, or none",
@@ -210,7 +210,7 @@ def _box(
 def open_boxes(
     dealing: Dealing, boxes: Sequence[BoxFrom], me: str, own: OwnKeys
 ) -> dict[str, TwoShares]:
-    """Our shares of our neighbours' secrets; a dealer that broke its commitment is named."""
+    """Return our shares of our neighbours' secrets, each checked against its commitment."""
     keyring, teller = dealing.keyring, dealing.keyring.this.coordinator
     if tuple(box.sender for box in boxes) != dealing.neighbours(me):
         raise ViolationError("the boxes are not one from each neighbour", party=teller)
@@ -238,7 +238,7 @@ def _check_path(dealing: Dealing, box: BoxFrom, me: str) -> None:
         root = b""
     if root != dealing.shares[box.sender].digest:
         raise ViolationError(
-            f"expected the commitment to {me} that {box.sender!r} signed, and this is another",
+            f"the commitment to {me} is not the one that {box.sender!r} signed",
             party=dealing.keyring.this.coordinator,
         )
 
@@ -252,13 +252,14 @@ def check_shares(
     teller: str,
     bare: bool = False,
 ) -> None:
-    """Refuse shares without the peer's signature, or for another book than `teller` showed us.
+    """Refuse shares that the peer did not sign, or that belong to another book than ours.
 
-    Where they are `bare`, there are no commitments: their digest is signed all the same.
+    `teller` showed us the book. `bare` shares come without commitments; the peer signed the digest
+    of the commitments.
     """
     if signed.book != keyring.hash:
         raise ViolationError(
-            f"expected one book of keys for everybody, found that {signed.peer!r} saw another",
+            f"{signed.peer!r} signed shares for another book of keys than ours",
             party=teller,
         )
     holders = 0 if bare else len(graph.holders(signed.peer))

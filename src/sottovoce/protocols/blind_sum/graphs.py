@@ -2,10 +2,10 @@
 
 Up to 30 peers every pair shares a mask. Above, each peer shares masks with k
 neighbours on a circle, as in Bell et al. 2020: upload and work grow with log P
-instead of P. Nobody chooses the order of the circle. It follows from all the keys
-of the round and a number that the evaluator committed to before it saw a key and
-tells when it has seen them all (keys.py): the peer that chooses a key does not know it,
-and the evaluator knows no key.
+instead of P. Nobody chooses the order of the circle. It follows from all keys of the round and a
+random number of the evaluator. The evaluator commits to that number before it sees a key, and
+reveals it when it has seen all keys (keys.py). So no peer knows the number when it chooses its key,
+and the evaluator knows no key when it chooses the number.
 
 k is the smallest even number, at least 30, with which the chance that any peer
 has k/2+1 colluding neighbours is at most 2^−40, if a fifth of all peers collude:
@@ -23,9 +23,9 @@ Why k neighbours are enough, and with which threshold:
 - What is revealed is one sum per connected component of the graph between those
   that are summed. Every party checks that there is one component; on this circle
   it takes k/2 peers in a row gone, at two places at once, to break it.
-- C or E would have to side with k/2+1 of a peer's neighbours (instead of more
-  than half of all peers) to open that peer's mask: the price of the speed. Where
-  more than a fifth of all peers collude, some peer may have so many.
+- C or E would have to collude with k/2+1 of a peer's neighbours to open that peer's mask. With
+  masks between all peers it would take more than half of all peers: this is what the speed costs.
+  Where more than a fifth of all peers collude, some peer may have that many colluding neighbours.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ from sottovoce.entropy import Expansion
 from sottovoce.errors import InputError
 
 ALL_UP_TO = 30
-# This share of the peers may collude; the chance that this opens anybody's part is 2^−SAFETY.
+# If this share of the peers colludes, the chance that it opens anybody's part is 2^−SAFETY.
 COLLUDING_ONE_IN = 5
 SAFETY = 40
 
@@ -81,7 +81,7 @@ class Graph:
 
 @lru_cache(maxsize=256)
 def degree(peers: int) -> int:
-    """The number of neighbours that each of more than 30 peers needs, in integer arithmetic."""
+    """Return how many neighbours each of more than 30 peers needs, in integer arithmetic."""
     colluding = -(-peers // COLLUDING_ONE_IN)
     for count in range(ALL_UP_TO, peers - 1, 2):
         exposed = sum(
@@ -94,9 +94,9 @@ def degree(peers: int) -> int:
 
 
 def most_rings(peers: int) -> int:
-    """The most useful number of rings: with more, a peer has the same two neighbours twice.
+    """Return the most rings in which no peer has the same two neighbours twice.
 
-    On an even number of places around the hub half a turn is the same ring, backwards.
+    With an even number of places around the hub, half a turn gives the same ring backwards.
     """
     return peers - 1 if peers % 2 == 0 else max(1, (peers - 1) // 2)
 

@@ -4,8 +4,9 @@
               │        └─── leaf
               └──── node ── …
 
-Leaves and nodes are hashed for different purposes, so no node passes for an entry. The last of an
-odd number goes up as it is; the checker knows the length of the list, and so the place.
+Leaves and nodes are hashed for different purposes, so no node can be passed off as an entry. The
+last of an odd number of nodes moves up unchanged. The checker knows the length of the list, and so
+where that happens.
 """
 
 from collections.abc import Sequence

@@ -92,7 +92,7 @@ class Keyring:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Everybody whose keys are in the book."""
+        """The peers whose keys are in the book."""
         return tuple(self.keys)
 
     @cached_property
@@ -114,7 +114,7 @@ class Keyring:
         return Graph.over(self.peers, seed=self.order_seed)
 
     def nonced(self, graph_nonce: GraphNonce, pins: Pins) -> "Keyring":
-        """The same keys with the evaluator's number for their graph, which it must have signed."""
+        """Return the same keys with the evaluator's signed number for their graph."""
         with shown_by(self.this.coordinator):
             pins.check(
                 self.this.evaluator,
@@ -144,13 +144,13 @@ def check_keys(this: Round, signed: SignedKeys, pins: Pins) -> None:
         if not this.shown:
             raise
         raise ViolationError(
-            f"{error.message}: not its own, or it was shown something else than we were",
+            f"{error.message}: the keys are not its own, or it was shown other values than we were",
             party=signed.peer,
         ) from error
 
 
 def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
-    """At a peer: show our keys, see everybody's; None if we came too late."""
+    """At a peer: send our keys and return everybody's; None if we came too late."""
     mine = own.signed(this, who.identity)
     yield Send(this.coordinator, RoundKeys(mine))
     book = yield Receive(this.coordinator, (KeyBook, LeftOut))
@@ -171,7 +171,7 @@ def agree_keys(this: Round, who: Member, own: OwnKeys) -> Party[Keyring | None]:
 def collect_keys(this: Round, pins: Pins, *, listeners: Sequence[str] = ()) -> Party[Keyring]:
     """At the coordinator: gather the keys and show the book to peers and `listeners`.
 
-    Among many peers the evaluator first commits to a number for their graph, and tells it when it
+    With many peers the evaluator first commits to a number for their graph, and reveals it after it
     has seen the keys.
     """
     bound = None
@@ -215,8 +215,9 @@ def _pass_nonce(keyring: Keyring, bound: GraphCommitment, pins: Pins) -> Party[K
 def hear_keys(this: Round, who: Member, *, entropy: Entropy) -> Party[Keyring]:
     """At the evaluator: the book, checked without trust in the coordinator.
 
-    For many peers it draws a number for their graph before it sees the book, and tells it
-    afterwards: once in an attempt, so that nobody can try other keys with it.
+    With many peers it draws a number for their graph before it sees the book, and reveals it
+    afterwards. It does so once in an attempt, so that nobody can try other keys against the same
+    number.
     """
     if not this.is_sparse:
         book = yield from receive(this.coordinator, KeyBook)
@@ -242,7 +243,7 @@ def check_own_name(this: Round, who: Member, role: str) -> None:
 
 
 def members_of(this: Round, entropy: Entropy) -> dict[str, Member]:
-    """All parties of a round with identities made up on the spot, for a table in memory."""
+    """Return all parties of a round, with new identities, for a run in memory."""
     names = (*this.peers, this.coordinator, this.evaluator)
     identities = {name: Identity.draw(name, entropy) for name in names}
     pins = Pins.of(*identities.values())

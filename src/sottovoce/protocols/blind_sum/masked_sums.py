@@ -1,9 +1,9 @@
-"""Masked contributions at their receiver: the latest are held, the others are already a sum.
+"""Masked contributions at their receiver: the latest are kept one by one, the others as a sum.
 
-The set of a sum is agreed when all contributions have come, and a peer whose contribution came to
-one receiver and not to the other is left out of both. So the latest contributions are held one by
-one. Older ones are in a running sum, from which no peer can be removed: if one must be, the attempt
-ends and names that peer, and the next attempt goes without it.
+The set of a sum is agreed when all contributions have come. A peer whose contribution reached only
+one of the two receivers is left out of both sums. So the latest contributions are kept one by one.
+Older ones are in a running sum, from which no peer can be removed: if one must be, the attempt ends
+and names that peer, and the next attempt runs without it.
 """
 
 from collections.abc import Container, Sequence
@@ -22,7 +22,7 @@ HELD = 32
 
 
 class RunningSums:
-    """The contributions to one receiver; of words, only the latest are kept besides their sum."""
+    """The contributions to one receiver; where they are words, a sum and the latest of them."""
 
     def __init__(self, dealing: Dealing, parts: Sequence[SummedVector]) -> None:
         self._dealing = dealing
@@ -34,7 +34,7 @@ class RunningSums:
         """The peers whose contributions came in time; all peers, if this party adds nothing up."""
 
     def take(self, peer: str, message: MaskedParts) -> MaskedParts:
-        """Check a contribution, and keep or add its parts; the inbox stores the rest."""
+        """Check a contribution, keep or add its parts, and return what the inbox should store."""
         self._check(peer, message)
         self._held[peer] = message.parts
         if len(self._sums) == len(self._parts) and len(self._held) > HELD:
@@ -56,7 +56,7 @@ class RunningSums:
                 )
 
     def forms(self, index: int, final: Sequence[str]) -> list[Form]:
-        """One part of the contributions of these peers; the running sum counts as one of them."""
+        """Return one part of these peers' contributions, the running sum as one form."""
         forms = [self._held[peer][index] for peer in final if peer in self._held]
         if self._added:
             forms.append(Words.of(self._sums[index].words))

@@ -1,4 +1,4 @@
-"""Masks that cancel: each pair adds and subtracts the same stream, and each peer one of its own."""
+"""Masks that cancel: of each pair one adds and one subtracts a stream; each peer adds its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Masker:
 def left_mask(
     dealing: Dealing, part: SummedVector, seeds: Mapping[str, bytes], pairs: Mapping[str, X25519Key]
 ) -> Any:
-    """The mask left on the sum: self-masks of the peers in it, pair masks of those gone.
+    """Return the mask left on the sum: self-masks of its peers, pair masks with peers that left.
 
     `seeds` are those of the peers in the sum, `pairs` the keys of the peers that
     dealt shares and are not in it: no peer is in both.
@@ -60,7 +60,7 @@ def left_mask(
 
 
 def _sign(me: str, other: str) -> int:
-    """One of two peers adds their common stream, the other subtracts it."""
+    """Return 1 for the peer that adds the common stream, −1 for the one that subtracts it."""
     return 1 if me < other else -1
 
 

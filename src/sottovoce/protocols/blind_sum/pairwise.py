@@ -16,8 +16,8 @@
                                       sum                                    sum
 
 Peer p sends x_p + self_p + Σ_q ±pair_pq. The pair masks cancel in the sum over everybody. For peers
-in the final set S the self-masks are rebuilt from shares; for those that left after dealing, the
-pair keys. Never both for one peer.
+in the final set S the self-masks are rebuilt from shares. For peers that left after dealing, the
+pair keys are rebuilt. Both are never rebuilt for the same peer.
 
 Who learns what. C: who takes part, and the sums of the parts that it receives (themselves shares or
 counts). E: the same for its parts. Peers: who takes part. Nobody learns a single peer's part, no
@@ -25,14 +25,14 @@ matter who leaves and when; if too many leave, the round ends with `AbsenceError
 revealed.
 
 Assumption: everyone follows the protocol, C and E do not pool what they saw, and fewer than the
-threshold of a peer's neighbours side with either. What is checked all the same, because it is
-cheap: pinned identities sign every key and share; masks depend on the hash of the agreed set and
-all its keys, so a coordinator that shows different books gets noise; above 30 peers nobody can
-choose who masks with whom (graphs.py); each peer, and E, accepts only sets of more than half of all
-peers, so two groups cannot be summed apart; S carries both signatures; a peer unmasks once per
-round; a changed share names who changed it.
+threshold of a peer's neighbours collude with either. The following is checked all the same, because
+it is cheap. Pinned identities sign every key and share. Masks depend on the hash of the agreed set
+and all its keys, so a coordinator that shows different books gets noise. Above 30 peers nobody can
+choose who masks with whom (graphs.py). Each peer, and E, accepts only sets of more than half of all
+peers, so two groups cannot be summed separately. S carries both signatures. A peer unmasks once per
+round. The error about a changed share names the party that changed it.
 
-A transport seals what C carries from a peer to E end to end.
+The transport seals end to end what C carries from a peer to E.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -152,8 +152,8 @@ def evaluator(
 ) -> Party[Summed]:
     """At the evaluator: check the set, sign it once, and add its own parts up.
 
-    Where peers also send it something else, `among` are the peers whose other messages it has:
-    nobody else counts as arrived.
+    Where peers also send it other messages, `among` names the peers whose other messages it has; no
+    other peer counts as arrived.
     """
     this = plan.this
     check_own_name(this, who, "evaluator")
@@ -185,7 +185,7 @@ def _collect_shares(keyring: Keyring, pins: Pins) -> Party[Dealing]:
     this.check_enough(dealt, "shares")
     shares = tuple(message.shares for message in dealt.values())
     dealing = Dealing.of(keyring, shares, pins, teller=this.coordinator)
-    # All commitments for all peers would grow with more than the square of their number.
+    # Sending all commitments to all peers would take more than the square of their number.
     bare = tuple(replace(signed, commitments=()) for signed in shares)
     for name, boxes in boxes_for(dealt, graph).items():
         yield Send(name, ShareBook(bare, boxes))

@@ -9,18 +9,17 @@ Every peer splits its value into k parts that add up to it, one for each of k
 rings; the rings visit the peers in orders in which nobody keeps its neighbours.
 Hops are sealed to the next peer, so their carrier sees boxes.
 
-Who learns what. A peer: running sums under a random start, that is nothing; the
-peer that starts a ring also that ring's total, a uniform part. The receiver: the
+Who learns what. A peer sees running sums under a random start, which say nothing. The peer that
+starts a ring also sees that ring's total, which is a uniform part of the sum. The receiver: the
 sum. The coordinator: who takes part.
 
 Assumption: everyone follows the protocol, and the neighbours of a peer do not
 pool what they saw: with one ring its two neighbours would learn its part, with k
-rings (k ≤ (P−1)/2) it takes 2k of them. Below four peers a second ring adds
-nothing, because two neighbours are everybody else. Values must be shares or
-ciphertexts already (`OneShare`, `Encrypted`): on plain values the starting peers
-together would learn the total. A peer that leaves stops the attempt; there is no
-recovery, and once the last ring runs the round is spent. For recovery, and with more peers, use
-`pairwise`.
+rings (k ≤ (P−1)/2) it takes 2k of them. With fewer than four peers a second ring adds nothing,
+because a peer's two neighbours are all the other peers. Values must be shares or ciphertexts
+already (`OneShare`, `Encrypted`): on plain values the starting peers together would learn the
+total. A peer that leaves stops the attempt; there is no recovery, and once the last ring runs the
+round is spent. For recovery, and with more peers, use `pairwise`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +90,7 @@ class Rings:
         if self.count > 1 and peers < 4:
             raise InputError(
                 f"ring: expected at least 4 peers for {self.count} rings, found {peers}: "
-                "two neighbours are everybody else",
+                "a peer's two neighbours are all the others",
                 hints=("one ring: count=1; or blind_sum.pairwise",),
             )
         if not 1 <= self.count <= most_rings(peers):
@@ -120,7 +119,7 @@ class Rings:
     def orders(self, seed: bytes) -> list[tuple[str, ...]]:
         """The order of each ring, from the peer that starts it: another one for every ring."""
         first, *others = rings(self.this.peers, self.count, seed=seed)
-        # All rings begin with the same hub; the peer after it is another one in each.
+        # All rings begin with the same hub; the peer after the hub is a different one in each ring.
         return [first, *((*order[1:], order[0]) for order in others)]
 
 
@@ -141,8 +140,8 @@ def peer(
     place.check_all_here()
     for index, order in enumerate(plan.orders(keyring.order_seed)):
         if index == plan.count - 1:
-            # The last ring completes the sum; a second one over other peers would give the
-            # difference of the two.
+            # The last ring completes the sum. A second sum over other peers would reveal the
+            # difference.
             book.spend(plan.this, plan.this.peers)
         if order[0] == who.name:
             yield from _start(place, index, order, pieces[index], entropy=entropy)
@@ -153,7 +152,7 @@ def peer(
 
 
 def coordinator(plan: Rings, *, who: Member, book: RoundBook) -> Party[Summed]:
-    """At the coordinator: show everybody's keys to everybody; add up if the sum is for us."""
+    """At the coordinator: show all keys to everybody; add up if the sum is for C."""
     check_own_name(plan.this, who, "coordinator")
     book.begin(plan.this)
     keyring = yield from collect_keys(plan.this, who.pins, listeners=(plan.this.evaluator,))
@@ -161,7 +160,7 @@ def coordinator(plan: Rings, *, who: Member, book: RoundBook) -> Party[Summed]:
 
 
 def evaluator(plan: Rings, *, who: Member, book: RoundBook, entropy: Entropy) -> Party[Summed]:
-    """At the evaluator: hear the keys, and add up if the sum is for us."""
+    """At the evaluator: receive the keys; add up if the sum is for E."""
     check_own_name(plan.this, who, "evaluator")
     book.begin(plan.this)
     keyring = yield from hear_keys(plan.this, who, entropy=entropy)
@@ -240,7 +239,7 @@ class _Place:
 def _start(
     place: _Place, ring: int, order: Sequence[str], piece: Forms, *, entropy: Entropy
 ) -> Party[None]:
-    """At the peer that starts a ring: hide it under R, send it round, take R off again."""
+    """At the peer that starts a ring: hide its part under R, send it on, take R off at the end."""
     starts = [_random_mask(part, entropy) for part in place.plan.parts]
     opening = tuple(
         part.space.cover(part.space.nothing(entropy=entropy), mask, entropy=entropy)
@@ -268,7 +267,7 @@ def _hidden(plan: Rings, values: Sequence[Any]) -> list[Any]:
 
 
 def _pieces(plan: Rings, values: Sequence[Any], entropy: Entropy) -> list[Forms]:
-    """For each ring one covered piece of every value; all pieces of a value add up to it."""
+    """Return for each ring one covered piece of every value; the pieces of a value add up to it."""
     by_part = []
     for part, value in zip(plan.parts, values, strict=True):
         masks = [_random_mask(part, entropy) for _ in range(plan.count - 1)]

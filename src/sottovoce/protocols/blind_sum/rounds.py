@@ -23,8 +23,9 @@ class Round:
     `fewest` is the smallest number of peers that may be summed: 3, or 2 if the plan says so by
     value (which warns by name). An attempt that failed before its unmasking may be followed by
     another (`again`), with everything new. Rounds of one `series` in a study are all opened over
-    the very same peers. `shown` stands for what everybody was shown before, on which their values
-    depend: keys and masks of a party that was shown something else do not fit the others'.
+    the very same peers. `shown` is a digest of what everybody was shown before, on which their
+    values depend: keys and masks of a party that was shown something else do not fit those of the
+    others.
     """
 
     study: str
@@ -97,7 +98,7 @@ class Round:
         return digest("blind-sum/round/v1", *parts)
 
     def again(self, *, without: Collection[str] = ()) -> "Round":
-        """The next attempt, perhaps without some peers: new keys, new masks, new everything."""
+        """Return the next attempt, with new keys and new masks, and without the peers named."""
         peers = tuple(peer for peer in self.peers if peer not in without)
         return replace(self, attempt=self.attempt + 1, peers=peers)
 
@@ -114,7 +115,7 @@ class Round:
 
 @dataclass(frozen=True)
 class OpenedSum:
-    """A round that a party agreed to unmask: in which attempt, over whom, and of which series."""
+    """A round that a party agreed to unmask: its attempt, its peers and its series."""
 
     attempt: int
     peers: tuple[str, ...]
@@ -126,10 +127,10 @@ class RoundBook:
     """The record of a party's past rounds, so that it does everything only once.
 
     A party keeps its book for the whole study (its runtime stores `spent` before anything is sent).
-    Attempts only go up; once a set was agreed on for unmasking, the round is spent: two sums over
-    sets that differ by one peer would give that peer's part. For the same reason the rounds of a
-    series are opened over one set. A round of another name is another sum to the book; the study
-    must make sure that nobody opens the same values under two names.
+    Attempt numbers only increase. Once a set was agreed on for unmasking, the round is spent: two
+    sums over sets that differ by one peer would give that peer's part. For the same reason all
+    rounds of a series are opened over one set. The book treats a round with another name as another
+    sum; the study must make sure that nobody opens the same values under two names.
     """
 
     attempts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -138,15 +139,15 @@ class RoundBook:
 
     @classmethod
     def written(cls, spent: Mapping[tuple[str, str], OpenedSum]) -> "RoundBook":
-        """The record of a restarted party, from what it wrote down.
+        """Return the record of a restarted party, from what it stored.
 
-        The attempt that spent a round may say so once more, over the same peers: its program
-        is run again, and sends nothing new. Any other is refused.
+        The attempt that spent a round may spend it once more, over the same peers: its program is
+        run again, and sends nothing new. Any other attempt is refused.
         """
         return cls(spent=dict(spent), _written=set(spent))
 
     def begin(self, this: Round) -> None:
-        """Start an attempt; the same one, an older one, or one after unmasking is refused."""
+        """Start an attempt; refuse the same or an older one, and any attempt after unmasking."""
         key = (this.study, this.name)
         self._check_unspent(this)
         last = self.attempts.get(key, 0)

@@ -28,8 +28,8 @@ def split(secret: bytes, *, count: int, threshold: int, entropy: Entropy) -> lis
 def combine(shares: Mapping[int, bytes], *, threshold: int) -> bytes:
     """The secret from shares by place; uses `threshold` of them.
 
-    Whether they belong together cannot be seen here: the caller compares the
-    secret with what its owner committed to.
+    This function cannot tell whether the shares belong together: the caller compares the secret
+    with what its owner committed to.
     """
     if len(shares) < threshold:
         raise InputError(f"shares: expected at least {threshold}, found {len(shares)}")

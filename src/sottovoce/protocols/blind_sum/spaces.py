@@ -51,15 +51,15 @@ class Space(ABC, Generic[V]):
 
     @abstractmethod
     def written(self, value: V) -> bytes | memoryview:
-        """The value as bytes, to derive its own randomness from. They never travel."""
+        """Return the value as bytes, to derive randomness from; they are never sent."""
 
     @abstractmethod
     def check(self, form: Form) -> None:
-        """Refuse with `MismatchError` what cannot be a covered value of this space."""
+        """Raise `MismatchError` if this cannot be a covered value of this space."""
 
     @abstractmethod
     def total(self, forms: Sequence[Form], mask: Any, *, count: int) -> V:
-        """The sum of covered forms, of `count` values, without the mask that is left on it."""
+        """Return the sum of `count` values from their covered forms and the mask left on them."""
 
     @abstractmethod
     def nothing(self, *, entropy: Entropy) -> V:
@@ -122,7 +122,7 @@ class WordSpace(Space[NDArray[np.uint64]]):
         return Words.of(value + mask.words)
 
     def written(self, value: NDArray[np.uint64]) -> memoryview:
-        """The words, where they lie."""
+        """Return a view of the words, without a copy."""
         return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
 
     def check(self, form: Form) -> None:
@@ -210,7 +210,7 @@ class CiphertextSpace(Space[Encrypted]):
         return CiphertextBytes(value.cover(mask.residues).fresh(entropy=entropy).to_bytes())
 
     def written(self, value: Encrypted) -> bytes:
-        """The ciphertexts, one behind the other."""
+        """Return the ciphertexts, concatenated."""
         width = -(-self.key.modulus.bit_length() // 4)
         return b"".join(int(residue).to_bytes(width) for residue in value.residues)
 

@@ -8,17 +8,18 @@
       │                           │ BitCheck ─────────────────────────────────────────▶│
       │                           │ CheckedShare ──────────────▶│   exactly 0          │
 
-comparison.py gives the sign of a number within its range. Of a larger number it gives how often the
-range fits in, up to the whole field. An asker with rows of impossible size would read scores
-instead of labels, and from enough scores the exact weights.
-Honest bits give 0. Any other number among them gives a uniform element, but for 2^-42.
+comparison.py gives the sign of a number within its range. For a larger number it gives how often
+the range fits into the number, up to the whole field. An asker with rows of impossible size would
+read scores instead of labels, and from enough scores the exact weights. So everything that should
+be a bit is checked: the sum below is 0 if all are bits. If one is not, the sum is a uniform
+element, except with probability 2^-42.
 
-Members put the sum together themselves, sealed from C, and each has bound itself to its share
-before it sees another: neither C nor a member, nor both with the asker, can make it 0. C opens it,
-too, to charge the query. Who learns what: everybody learns that all are bits,
-or that one is not, and nothing else. Assuming that at most t members pool, with or without C.
-C or a member that deviates in the product before it, and knows what b·(b − 1) is, can take that
-off. A right guess of how often the range fits in is not seen; every wrong guess is.
+The members put the sum together themselves, sealed from C. Each commits to its share before it sees
+another: neither C nor a member, nor both with the asker, can make the sum 0. C opens it, too, to
+charge the query. Who learns what: everybody learns that all are bits, or that one is not, and
+nothing else. Assuming that at most t members pool, with or without C. C or a member that deviates
+in the product before, and knows the value of b·(b − 1), can subtract it. So a right guess of how
+often the range fits is not detected; every wrong guess is.
 """
 
 from collections.abc import Iterator
@@ -40,12 +41,12 @@ from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opening, OpeningShare, given
 from sottovoce.protocols.quorum.products import multiplied, reduction
 
-# Each lets a number that is no bit pass with a chance of 2^-21.
+# Each check lets a number that is not a bit pass with a probability of 2^-21.
 _SUMS = 2
 
 
 class CheckPromise(Message, frozen=True):
-    """A hash of a member's share of a check: it cannot choose another one afterwards."""
+    """A member's commitment to its share of a check, so that it cannot choose another one later."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
@@ -56,7 +57,7 @@ class CheckPromise(Message, frozen=True):
 
 
 class CheckedShare(Message, frozen=True):
-    """A member's share of what is 0 if all signs are bits, for another member."""
+    """A member's share of the sum that is 0 if all signs are bits, for another member."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
@@ -68,7 +69,7 @@ class CheckedShare(Message, frozen=True):
 
 
 class BitCheck(OpeningShare, frozen=True):
-    """A share of what is 0 if all signs of a query, or of an evaluation, are bits."""
+    """A share of the sum that is 0 if all signs of a query, or of an evaluation, are bits."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COUNTING_COORDINATOR,
@@ -81,15 +82,15 @@ class BitCheck(OpeningShare, frozen=True):
 def check_openings(
     quorum: Quorum, shape: tuple[int, ...], base: Base = BIT_BASE
 ) -> Iterator[Opening]:
-    """Everything that the opener opens, in order."""
+    """Yield every opening of the check, in order."""
     yield reduction(quorum, base, shape)
     yield Opening(BitCheck, 2 * quorum.threshold, base, (_SUMS,), is_told=False)
 
 
 def check_bits(member: QuorumMember, bits: Planes, *, purpose: str) -> Party[None]:
-    """At a member: go on if all of these, shared with degree t, are bits in each of their fields.
+    """At a member: raise unless all of these, shared with degree t, are bits in all their fields.
 
-    Bits that are used in a single field are checked in that one.
+    Bits that are used in one field alone are checked in that field.
     """
     quorum, shape, base = member.quorum, bits.shape[1:], Base(len(bits))
     less = base.subtract(bits, np.ones_like(bits))
@@ -121,7 +122,7 @@ def _opened_among(
     promises = {}
     for name in others:
         promises[name] = (yield from receive(name, CheckPromise)).digest
-    # From here on nobody can choose its share by the others' shares, even if C tells of them.
+    # From here on nobody can choose its share depending on the others', even if C passes them on.
     yield from given(member.quorum, opening, share)
     for name in others:
         yield Send(name, CheckedShare(nonce, residues))
@@ -146,7 +147,7 @@ def _bound(
 
 
 def refuse_others(opening: Opening, value: Planes) -> None:
-    """At a party that sees the opened value: raise if some value is no bit."""
+    """At a party that sees the opened sum: raise if some value was not a bit."""
     if opening.kind is BitCheck and value.any():
         raise ViolationError(
             "BitCheck: expected signs of scores, found a larger number: what was asked about are "

@@ -6,9 +6,9 @@
       │                           │ bit ⊕ coin, made fresh ──────▶│   FlippedBit
       │                           │◀───────────── public ─────────│
 
-Bit ⊕ coin is public and the same in every field, so bit = public ⊕ coin is linear in the shares
-of the coin, which stand in all of them. Who learns what: a fair coin hides the bit from everybody,
-as long as one dealer does not pool.
+Bit ⊕ coin is public and the same in every field. The coin is shared in all fields, and bit = public
+⊕ coin is linear in its shares. Who learns what: a fair coin hides the bit from everybody, as long
+as one dealer does not pool.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class FlippedBit(OpeningShare, frozen=True):
 
 
 def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: str) -> Party[Planes]:
-    """Shares of degree t of a bit in all fields of a base, from those in the first."""
+    """Return shares of degree t of a bit in all fields of a base, from its shares in the first."""
     quorum, shape = member.quorum, bit.shape[1:]
     item = Item(quorum.threshold, base, shape)
 
@@ -53,7 +53,7 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
     for fold, more in enumerate(coins[1:]):
         both = yield from multiplied(member, coin, more[0], purpose=f"{purpose}/coin/{fold}")
         coin = base.combine([coin, more[0], both], [1, 1, -2])
-    # A bit that is none would be seen through any coin, and any bit through a coin that is none.
+    # A value other than 0 and 1 would show through any coin; any bit shows through a bad coin.
     yield from check_bits(member, np.stack([bit[:1], coin[:1]], axis=1), purpose=purpose)
     product = BIT_BASE.times(bit[:1], coin[:1])
     flipped = BIT_BASE.combine([bit[:1], coin[:1], product], [1, 1, -2])
@@ -63,13 +63,13 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
     public = yield from opened(quorum, _flip_opening(quorum, shape), covered)
     if (public > 1).any():
         raise ViolationError("FlippedBit: this is no bit: a share of an earlier opening was wrong")
-    # bit = public ⊕ coin, and the public one is the same in every field.
+    # bit = public ⊕ coin, and the public value is the same in every field.
     known = np.repeat(public, base.count, axis=0)
     return base.subtract(base.add(known, coin), base.scale(base.times(known, coin), 2))
 
 
 def coin_openings(quorum: Quorum, base: Base, shape: tuple[int, ...]) -> Iterator[Opening]:
-    """Everything that is opened for it, in order."""
+    """Yield every opening of `in_every_field`, in order."""
     for _ in range(quorum.threshold):
         yield reduction(quorum, base, shape)
     yield from check_openings(quorum, (2, *shape))

@@ -8,14 +8,15 @@
       │                           │   is z mod 2^ℓ below r mod 2^ℓ? a tree of products
 
 r = r″ + 2^ℓ·r′: the ℓ bits of r″ are the exclusive or of all dealers' bits, so they are uniform
-if one dealer's are; r′ is the sum of numbers below 2^κ or more. What is opened is within 2^(1−κ)
-of the same whatever y is, for −2^ℓ ≤ y < 2^ℓ. Where y may be a claim (`fitted`), masks fill the
-fields: of a y of any size nobody reads more than log2(t + 1) bits. With c = z mod 2^ℓ, the bit is
-⌊z/2^ℓ⌋ − r′ − [c < r″]: the last term from pairs (less, equal) that are joined two by two.
-Bits need one residue field where |y| < 2^ℓ is certain; the sum r″ in the others is a product of
-degree 2t at once, because it only masks. Of a y outside its range the "bit" is ⌊y/2^ℓ⌋ + 1 modulo
-the fields of bits: where y is somebody's claim, three of them leave no room for another y whose
-bit is 1 (`bit_base`). Who learns what: nobody learns anything.
+if one dealer's are; r′ is the sum of numbers below 2^κ or more. For −2^ℓ ≤ y < 2^ℓ the opened value
+has the same distribution for every y, within 2^(1−κ). Where y may be a false claim (`fitted`),
+masks fill the fields: nobody reads more than log2(t + 1) bits of a y of any size. With c = z mod
+2^ℓ, the bit is ⌊z/2^ℓ⌋ − r′ − [c < r″]: the last term comes from pairs (less, equal) that are
+joined two by two. One residue field is enough for bits where |y| < 2^ℓ is certain. In the other
+fields the sum r″ keeps degree 2t, because it only masks. For a y outside its range the "bit" is
+⌊y/2^ℓ⌋ + 1 modulo the fields of bits: where y may be a false claim, bits are computed in three
+fields, which leave no room for another y whose bit is 1 (`bit_base`). Who learns what: nobody
+learns anything.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
 from sottovoce.protocols.quorum.truncation import check_range, shifted_by
 
 BIT_BASE = Base(1)
-# A value, shifted so that none is negative, and the low part of its mask take so many times 2^ℓ.
+# A value, shifted so that it is not negative, and its mask's low part are below this times 2^ℓ.
 _VALUE_RANGES = 3
 
 
@@ -76,7 +77,7 @@ class SharedComparison:
 
     @classmethod
     def fitted(cls, bits: int, hiding: int, quorum: Quorum) -> "SharedComparison":
-        """In as few fields as hold a masked value, under masks that fill them."""
+        """Return the comparison in the fewest fields that hold a masked value; masks fill them."""
         for count in range(BIT_BASE.count, len(PRIMES) + 1):
             room = (Base(count).modulus >> bits) - _VALUE_RANGES
             highest = room // (quorum.threshold + 1)
@@ -89,19 +90,19 @@ class SharedComparison:
         )
 
     def limit(self, quorum: Quorum) -> int:
-        """Honest shares open values below this."""
+        """The bound below which honest shares open values."""
         highest = self.highest or 1 << self.hiding
         limit = _VALUE_RANGES + (quorum.threshold + 1) * highest << self.bits
         check_range(limit, self.base, what="comparison")
         return limit
 
     def opening(self, quorum: Quorum, shape: tuple[int, ...]) -> Opening:
-        """The opening of the values themselves."""
+        """Return the opening of the masked values."""
         limit = self.limit(quorum)
         return Opening(MaskedScore, 2 * quorum.threshold, self.base, shape, limit)
 
     def openings(self, quorum: Quorum, shape: tuple[int, ...]) -> Iterator[Opening]:
-        """Everything that the opener opens, in order."""
+        """Yield every opening of the comparison, in order."""
         for fold in range(quorum.threshold):
             base = self.base if fold < quorum.threshold - 1 else self.bit_base
             yield reduction(quorum, base, (self.bits, *shape))
@@ -113,7 +114,7 @@ class SharedComparison:
 def at_least_zero(
     member: QuorumMember, comparison: SharedComparison, share: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """A share, of degree t in the fields of bits, of [y ≥ 0] for every y of degree 2t or less."""
+    """Return a share of [y ≥ 0], of degree t in the fields of bits; y has degree 2t or less."""
     quorum, shape, bit_base = member.quorum, share.shape[1:], comparison.bit_base
     comparison.limit(quorum)
     bits, low, high, high_bit = yield from _mask(member, comparison, shape, purpose=purpose)
@@ -165,17 +166,18 @@ def _drawn(comparison: SharedComparison, entropy: Entropy, shape: tuple[int, ...
 def _exclusive_or(
     member: QuorumMember, comparison: SharedComparison, by_dealer: list[Planes], *, purpose: str
 ) -> Party[tuple[Planes, Planes]]:
-    """Shares of the joined bits in the fields of bits, and of the number they make in all."""
+    """Return shares of the joined bits in the fields of bits, and of their number in all fields."""
     base, fields = comparison.base, comparison.bit_base.count
     joined, last = by_dealer[0], by_dealer[-1]
     for index, more in enumerate(by_dealer[1:-1]):
         product = yield from multiplied(member, joined, more, purpose=f"{purpose}/xor/{index}")
         joined = base.combine([joined, more, product], [1, 1, -2])
-    # Degree 2t: enough for a mask. Of the bits themselves the degree is lowered, where needed.
+    # Degree 2t is enough for a mask. The degree of the bits themselves is lowered where needed.
     product = base.combine([joined, last, base.times(joined, last)], [1, 1, -2])
     bits = yield from lowered(member, product[:fields], purpose=f"{purpose}/xor")
     powers = [1 << place for place in range(product.shape[1])]
-    # With the lowered bits in their fields: after a wrong one the sign is no bit, which is seen.
+    # Use the lowered bits in their fields: if one is wrong, the sign is not a bit, which is
+    # detected.
     used = np.concatenate([bits, product[fields:]])
     low = base.combine([used[:, place] for place in range(used.shape[1])], powers)
     return bits, low

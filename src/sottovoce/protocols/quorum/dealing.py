@@ -1,14 +1,14 @@
-"""One-time random numbers of t + 1 members: nobody knows their sum, and each is used once.
+"""One-time random numbers that t + 1 members deal: nobody knows their sum; each is used once.
 
     dealer                                   member
       │ QuorumSeed ─────────────────────────────▶│   a seed for each pair, bound to the context
       │ QuorumNumbers ────────────────────────────▶│   what its seed cannot give
 
-Every dealer draws its own numbers and shares them with a fresh polynomial. What all of them
-dealt is added up, so that one dealer who does not pool is enough: to everybody else the sum is
-as unknown as that dealer's part. Seeds belong to one context (study, round, attempt, members),
-and every stream is drawn once (`material.py`). Who learns what: a member sees its own shares,
-which are uniform. Assuming that at most t members pool.
+Every dealer draws its own numbers and shares them with a fresh polynomial. The numbers of all
+dealers are added up, so one dealer who does not pool is enough: the sum is as unknown to everybody
+else as that dealer's part. Seeds belong to one context (study, round, attempt, members), and every
+stream is drawn once (`material.py`). Who learns what: a member sees its own shares, which are
+uniform. Assuming that at most t members pool.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class QuorumSeed(Message, frozen=True):
 
 
 class QuorumNumbers(Message, frozen=True):
-    """Shares of numbers that a dealer made up, for a member whose seed does not give them."""
+    """Shares of a dealer's numbers, for a member whose seed does not give them."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
@@ -57,7 +57,7 @@ class QuorumNumbers(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Item:
-    """Numbers of one kind that every dealer makes up: how they are shared, and how many."""
+    """Numbers of one kind that every dealer draws: how they are shared, and how many."""
 
     degree: int
     base: Base
@@ -70,7 +70,7 @@ Secrets = Callable[[Entropy], Sequence[Planes]]
 
 @dataclass(frozen=True)
 class QuorumMember:
-    """One member at work in one context, with the seeds that it was given and that it gave."""
+    """One member in one context, with the seeds that it received and the seeds that it dealt."""
 
     quorum: Quorum
     name: str
@@ -91,14 +91,14 @@ class QuorumMember:
         return Expansion(seed, label, self.context.encode())
 
     def spend(self, purpose: str) -> None:
-        """Note that what is dealt for a purpose is used now; a second time raises."""
+        """Record that what is dealt for a purpose is used now; a second call raises."""
         self.ledger.spend(self.context, f"quorum/{purpose} at {self.name}")
 
 
 def seated(
     quorum: Quorum, name: str, context: Context, *, entropy: Entropy, ledger: Ledger
 ) -> Party[QuorumMember]:
-    """A member's first step: every dealer's seed for it, bound to this context."""
+    """A member's first step: receive every dealer's seed for it, bound to this context."""
     quorum.point(name)
     ledger.spend(context, f"quorum/seeds at {name}")
     given = {}
@@ -124,7 +124,7 @@ def seated(
 def dealt(
     member: QuorumMember, items: Sequence[Item], secrets: Secrets, *, purpose: str
 ) -> Party[list[list[Planes]]]:
-    """This member's shares of what each dealer made up: by dealer, then by item."""
+    """Return this member's shares of what each dealer drew: by dealer, then by item."""
     member.spend(purpose)
     own: Sequence[Planes] = ()
     if member.is_dealer:
@@ -141,7 +141,7 @@ def dealt(
 def dealt_sums(
     member: QuorumMember, items: Sequence[Item], secrets: Secrets, *, purpose: str
 ) -> Party[list[Planes]]:
-    """This member's shares of the sums of what all dealers made up, by item."""
+    """Return this member's shares of the sums of what all dealers drew, by item."""
     by_dealer = yield from dealt(member, items, secrets, purpose=purpose)
     sums = by_dealer[0]
     for more in by_dealer[1:]:
@@ -153,7 +153,7 @@ def dealt_sums(
 
 
 def renewed(member: QuorumMember, share: Planes, *, degree: int, purpose: str) -> Party[Planes]:
-    """The same value under a fresh polynomial of this degree: shares of zero are added."""
+    """Return the same value under a fresh polynomial of this degree, by adding shares of zero."""
     base = Base(len(share))
     zeros = np.zeros_like(share)
     item = Item(degree, base, share.shape[1:])
@@ -164,7 +164,7 @@ def renewed(member: QuorumMember, share: Planes, *, degree: int, purpose: str) -
 def _deal(
     member: QuorumMember, items: Sequence[Item], secrets: Sequence[Planes], *, purpose: str
 ) -> Party[list[Planes]]:
-    """Share this dealer's numbers, send the others theirs, keep its own."""
+    """Share this dealer's numbers: send the others their shares and return its own."""
     quorum, name = member.quorum, member.name
     streams = {
         other: member.stream(member.given[other], dealer=name, member=other, purpose=purpose)
@@ -192,7 +192,7 @@ def _deal(
 def _take(
     member: QuorumMember, items: Sequence[Item], dealer: str, *, purpose: str
 ) -> Party[list[Planes]]:
-    """This member's shares of one dealer's numbers: from its seed, or from a message."""
+    """Return this member's shares of one dealer's numbers, from its seed or from a message."""
     quorum, name = member.quorum, member.name
     seed = member.taken[dealer]
     stream = member.stream(seed, dealer=dealer, member=name, purpose=purpose)
@@ -232,7 +232,7 @@ def run(
     others: Mapping[str, Party[Any]] | None = None,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole conversation of a quorum in memory; `others` are who asks or contributes."""
+    """The whole conversation of a quorum in memory; `others` are askers or contributors."""
 
     def member(name: str) -> Party[Any]:
         own = Expansion(entropy.seed(), f"quorum/run/{name}/v1")

@@ -7,11 +7,12 @@
       │   α + r: the asker; −r: the counterpart          │                       │
       │◀──────────────── shares/verdict.py ─────────────▶│◀──────────────────────│
 
-The counterpart draws r uniform modulo the product of the primes, so a covered score says nothing;
-the t + 1 sharings of zero make every member's share of it say no more than their sum. Both then
-hold shares of the score modulo a power of two (but for a chance of 2^-40 a score that r runs over,
-which gives a wrong label), and find the label as with engine `shares`. A uniform value has no range
-that a wrong share would leave: a sum of all scores, with the sum of their masks, is the check.
+The counterpart draws r uniform modulo the product of the primes, so a covered score says nothing.
+The t + 1 sharings of zero make sure that the members' shares of it say no more than their sum. The
+asker and the counterpart then hold shares of the score modulo a power of two, and find the label as
+with engine `shares`. With a probability of 2^-40 a score, r overflows and the label is wrong. A
+uniform value has no range by which a wrong share could be noticed, so the check is a sum of all
+scores, with the sum of their masks.
 
 Who learns what: the asker learns the labels, nobody else learns anything. The asker and the
 counterpart together, or the counterpart and the dealer, learn the asker's scores, and as many
@@ -46,7 +47,7 @@ from sottovoce.protocols.shares.holders import Trio, deal_seeds, take_seed
 from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 
-# The chance that a mask runs over, and a label is wrong, is 2^-40 a score.
+# A mask overflows, so that a label is wrong, with a probability of 2^-40 a score.
 _ROOM_BITS = 40
 
 
@@ -98,7 +99,7 @@ class FastLabels:
 
     @cached_property
     def base(self) -> Base:
-        """As few fields as leave a mask from running over."""
+        """The fewest fields in which a mask does not overflow."""
         for count in range(1, len(PRIMES) + 1):
             if Base(count).modulus.bit_length() > self.bits + 2 + _ROOM_BITS:
                 return Base(count)
@@ -113,14 +114,14 @@ class FastLabels:
         return RowSharing(shape, self.base, self.quorum, context)
 
     def arranged(self, words: Words) -> Words:
-        """Scores as the verdict takes them: a row a document, or a row for each of its scores."""
+        """Return scores as the verdict takes them: a row a document, or a row for each score."""
         return self.verdict.ring.reduce(words.reshape(self.verdict.documents, self.verdict.scores))
 
 
 def cover_scores(
     member: QuorumMember, plan: FastLabels, context: Context, model: Planes
 ) -> Party[Words]:
-    """At a member: its covered shares of every score to the asker; the counterpart has −r."""
+    """At a member: send the asker covered shares of every score; the counterpart returns −r."""
     base, asker = plan.base, plan.trio.second
 
     def scores_of(rows: Planes, offsets: Planes) -> Planes:
@@ -145,7 +146,7 @@ def cover_scores(
 
 
 def take_covered(plan: FastLabels) -> Party[Words]:
-    """At the asker: its shares of the scores, put together from everybody's covered ones."""
+    """At the asker: return its shares of the scores, from every member's covered shares."""
     base, what, values = plan.base, CoveredScore.__name__, []
     messages = yield from enough(CoveredScore, plan.quorum)
     for field, shape in (("share", (plan.rows, plan.scores)), ("check", (1,))):
@@ -166,7 +167,7 @@ def take_covered(plan: FastLabels) -> Party[Words]:
 
 
 def ask_fast(plan: FastLabels, context: Context, *, ledger: Ledger) -> Party[NDArray[np.int64]]:
-    """At the asker, once its rows are shared: the labels."""
+    """At the asker, once its rows are shared: return the labels."""
     words = yield from take_covered(plan)
     holder = yield from take_seed(plan.trio, plan.trio.second, context, ledger=ledger)
     return (yield from ask_verdict(holder, plan.verdict, plan.arranged(words)))
@@ -187,14 +188,14 @@ def deal_fast(
 
 
 def _added(base: Base, planes: Planes) -> Planes:
-    """Σ (j + 1) · value j: it shows a single wrong share where there is no further share."""
+    """Return Σ (j + 1) · value j, which reveals a single wrong share even without a spare share."""
     flat = planes.reshape(base.count, -1)
     places = base.of(np.arange(1, flat.shape[1] + 1))
     return base.total(base.times(flat, places), axis=0)[:, np.newaxis]
 
 
 def _words(planes: Planes, base: Base) -> Words:
-    """Integers of residues, modulo 2^64."""
+    """Return the integers that residues stand for, modulo 2^64."""
     whole = limbs.from_residues(planes, base)
     # At least 42 bits: there are two limbs.
     return np.asarray(whole[0] | whole[1] << np.uint64(limbs.LIMB_BITS), np.uint64)

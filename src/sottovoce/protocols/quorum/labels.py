@@ -1,4 +1,4 @@
-"""The labels of an asker's rows: members hold the model in shares, and nobody but the asker learns.
+"""The labels of an asker's rows, from a model that members hold in shares; only the asker learns.
 
     asker                     dealers (t + 1)       member i                      opener (C)
       │ RowSeed, RowShares ────────────────────────────▶│   (rows.py) its shares of every score
@@ -9,14 +9,14 @@
       │                           sharings of zero ────▶│
       │◀──────────────────────────── QuorumLabel ────────│   a share of the label, made fresh
 
-One score: the label is [score ≥ 0]. Several that exclude each other: a tournament, in which each
-comparison is followed by products that carry on the larger score and its index; a tie goes to the
-lower index. Only the last index is put together, at the asker. The asker never sees a member's
-share of a score, masked or not: knowing its rows, it would get equations in the model from them.
-Nor is it told a number that is no bit, which rows of impossible size would give.
+With one score the label is [score ≥ 0]. Several scores that exclude each other meet in a
+tournament: each comparison is followed by products that keep the larger score and its index; a tie
+goes to the lower index. Only the last index is put together, at the asker. The asker never sees a
+member's share of a score, masked or not: it knows its rows, so shares would give it equations in
+the model. It also receives no number other than a bit, which rows of impossible size would give.
 Who learns what: the asker learns the labels, nobody else learns anything but how many rows there
-are. Assuming that at most t members pool, with or without the opener; the asker may be one of
-them. Labels of many chosen rows give the model away: queries have a budget.
+are. Assuming that at most t members pool, with or without the opener; the asker may be one of them.
+Labels of many chosen rows give the model away: queries have a budget.
 """
 
 from collections.abc import Callable, Iterator
@@ -76,8 +76,8 @@ class QuorumScore(Message, frozen=True):
 class LabelPlan:
     """The public numbers of a query: rows, their length, scores a row, their largest size.
 
-    Several scores of one row that exclude each other: the largest wins. Else the sign of each
-    decides. `bits` bounds every score and every difference of two: |score| < 2^bits.
+    Among several scores of one row that exclude each other the largest wins. Otherwise each score's
+    sign decides. `bits` bounds every score and every difference of two: |score| < 2^bits.
     """
 
     rows: int
@@ -120,7 +120,7 @@ class LabelPlan:
 
     @property
     def labels(self) -> tuple[int, int]:
-        """The shape of what comes out: one index a row, or one sign a score."""
+        """The shape of the result: one index a row, or one sign a score."""
         return self.rows, 1 if self.has_winner else self.scores
 
     def matches(self) -> list[int]:
@@ -132,7 +132,7 @@ class LabelPlan:
         return sizes
 
     def openings(self) -> Iterator[Opening]:
-        """Everything that the opener opens, in order."""
+        """Yield every opening of the query, in order."""
         if not self.has_winner:
             yield from self.comparison.openings(self.quorum, self.labels)
             yield from check_openings(self.quorum, self.labels)
@@ -153,7 +153,7 @@ class LabelPlan:
 def take_scores(
     plan: LabelPlan, context: Context, model: Planes, *, asker: str, name: str
 ) -> Party[Planes]:
-    """At a member: its shares of degree 2t of every score, from its shares of the asker's rows."""
+    """At a member: return its shares of degree 2t of every score, from its shares of the rows."""
 
     def scores_of(rows: Planes, offsets: Planes) -> Planes:
         return plan.base.subtract(FAST.matvec(rows, model[: plan.base.count]), offsets)
@@ -163,7 +163,7 @@ def take_scores(
 
 
 def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str) -> Party[None]:
-    """At a member: its shares of the labels, sent to the asker."""
+    """At a member: send the asker its shares of the labels."""
     label = yield from _label(member, plan, scores)
     degree = member.quorum.threshold
     fresh = yield from renewed(member, label, degree=degree, purpose="label")
@@ -171,7 +171,7 @@ def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str)
 
 
 def take_labels(plan: LabelPlan) -> Party[NDArray[np.int64]]:
-    """At the asker: the labels, put together from everybody's shares."""
+    """At the asker: return the labels, from every member's shares."""
     messages = yield from enough(QuorumLabel, plan.quorum)
     shares = {
         member: read_planes(message.share, (1, *plan.labels), sender=member, what="QuorumLabel")
@@ -191,14 +191,14 @@ def take_labels(plan: LabelPlan) -> Party[NDArray[np.int64]]:
 def give_scores(
     member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str
 ) -> Party[None]:
-    """At a member, where the plan releases scores: its shares of them, made fresh."""
+    """At a member, where the plan releases scores: send fresh shares of them."""
     degree = 2 * plan.quorum.threshold
     fresh = yield from renewed(member, scores, degree=degree, purpose="scores")
     yield Send(asker, QuorumScore(wire.Residues.of(fresh)))
 
 
 def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
-    """At the asker, where the plan releases scores: the scores of its rows."""
+    """At the asker, where the plan releases scores: return the scores of its rows."""
     shape = (plan.base.count, plan.rows, plan.scores)
     messages = yield from enough(QuorumScore, plan.quorum)
     shares = {
@@ -216,7 +216,7 @@ def take_score_shares(plan: LabelPlan) -> Party[NDArray[np.int64]]:
 def open_labels(
     opener: Opener, plan: LabelPlan, *, at_check: Callable[[], None] | None = None
 ) -> Party[None]:
-    """The opener's part: it sees what is masked, and no label; it says when signs are checked."""
+    """The opener's part: it sees masked values, no label; `at_check` is called before the check."""
     for opening in plan.openings():
         if at_check is not None and opening.kind is BitCheck:
             at_check()

@@ -1,4 +1,4 @@
-"""The members of a quorum: n, of whom any t may pool, their points, and the opener.
+"""The n members of a quorum, of whom any t may pool; their points, and the opener.
 
 A share of degree D is a polynomial of that degree at the member's own point, one polynomial in
 each residue field. D + 1 shares give the secret, any D of them say nothing. Sums need nobody;
@@ -12,15 +12,15 @@ from functools import lru_cache
 from sottovoce.errors import AbsenceError, InputError
 
 MOST_MEMBERS = 9
-# With fewer, nobody can multiply what is shared.
+# With fewer members nobody can multiply shared values.
 FEWEST_MEMBERS = 3
 
 
 @dataclass(frozen=True)
 class Quorum:
-    """The members of one conversation, each with its point, and how many may pool.
+    """The members of one conversation, each with its point, and how many of them may pool.
 
-    `opener` adds up what is masked and tells everybody the sum; it holds no share.
+    `opener` adds up masked values and sends everybody the sum; it holds no share.
     """
 
     members: tuple[str, ...]
@@ -66,11 +66,11 @@ class Quorum:
 
     @property
     def dealers(self) -> tuple[str, ...]:
-        """The t + 1 members that make up masks: one of them at least does not pool."""
+        """The t + 1 members that deal masks: at least one of them does not pool."""
         return self.members[-self.threshold - 1 :]
 
     def seeded(self, degree: int) -> tuple[str, ...]:
-        """The members whose share of a dealt value comes out of a seed; others are sent theirs."""
+        """Return the members whose shares of a dealt value come from seeds."""
         return self.members[:degree]
 
     def point(self, member: str) -> int:
@@ -83,7 +83,7 @@ class Quorum:
         return self.points[self.members.index(member)]
 
     def among(self, present: Collection[str]) -> "Quorum":
-        """The quorum of the members that are present; `AbsenceError` if they are too few."""
+        """Return the quorum of the present members, or raise `AbsenceError` if they are too few."""
         kept = [pair for pair in zip(self.members, self.points, strict=True) if pair[0] in present]
         if len(kept) < self.needed:
             missing = [name for name in self.members if name not in present]
@@ -102,11 +102,11 @@ def largest_minority(members: int) -> int:
 
 
 def check_threshold(members: int, threshold: int) -> None:
-    """Refuse a quorum that protects against nobody, or that cannot multiply."""
+    """Refuse a threshold that protects against nobody, or that has too few members to multiply."""
     if threshold < 1:
         raise InputError(
             f"quorum: expected a threshold of at least 1, found {threshold}",
-            hints=("three members let any one of them be curious: threshold = 1",),
+            hints=("three members protect against any one of them: threshold = 1",),
             setting="roles.members",
         )
     if members < 2 * threshold + 1:
@@ -124,7 +124,7 @@ def check_threshold(members: int, threshold: int) -> None:
 
 @lru_cache(maxsize=4096)
 def weights(points: Sequence[int], at: int, prime: int) -> tuple[int, ...]:
-    """Lagrange: by which factors values at `points` give the polynomial's value at another."""
+    """Return Lagrange's factors, by which values at `points` give the polynomial's value `at`."""
     result = []
     for point in points:
         top = bottom = 1

@@ -1,4 +1,4 @@
-"""The check before moments are added: no peer's moments weigh more than the rows that it claimed.
+"""The check before moments are added: no peer's moments weigh more than its claimed rows.
 
     dealers (t + 1)       member i                                opener (C)
       │                      │ rows with its moments − rows before ──▶│   CheckShare: exactly 0
@@ -8,22 +8,24 @@
       │                      │ share of every sign ──────────────────▶│   WeightBit: 1, or who it is
 
 m is the weight of the rows that a peer claimed when totals were added, before anybody knew the
-scales; it shares them once more beside its moments, in all residue fields, and both must be the
-same. Rows of a known length, as many as that, have a trace of at most T·m, and a b of length at
-most β = √K·|row|·m. b is not squared, which would take a product for every column of every peer:
-it is looked at along a few directions s of random signs, drawn after all moments were shared.
-Honest ones have |s·b| ≤ 11 β but for 2^-86 a direction. A b with one large column, which is what
-it takes to make a chosen word speak, shows along every direction; a b of more than 22 β spread over
-many columns shows along each with a probability of 3/16 or more, along one of eight with .81.
+scales. The peer shares these numbers once more beside its moments, in all residue fields, and both
+must be the same. That many rows of a known length have a trace of at most T·m, and a b of length at
+most β = √K·|row|·m. Squaring b would take a product for every column of every peer. Instead b is
+projected onto a few directions s of random signs, drawn after all moments were shared. An honest b
+has |s·b| ≤ 11 β, except with probability 2^-86 a direction. A b with one large column, which an
+attack on a chosen word needs, is detected along every direction. A b of more than 22 β spread over
+many columns is detected along each direction with a probability of 3/16 or more, and along at least
+one of eight with .81.
 
-What it does not see: how the weight is spread inside A, and a b of up to 11 β. |b_k| against A_kk
-would not either: for rare words |b_k| may honestly be a hundred times A_kk, and a peer writes both.
+The check does not see how the weight is spread inside A, nor a b of up to 11 β. Comparing |b_k|
+with A_kk would not help: for rare words |b_k| may honestly be a hundred times A_kk, and a peer
+writes both.
 
-The signs are opened in three residue fields: what is so far out of range that its sign wraps around
-to 1 does not fit the masks, which the opener notices. Who learns what: everybody learns that an
-honest peer's numbers are honest, and nothing else of them; of one that deviates, by how much.
-Assuming that at most t members pool, with or without the opener; an opener that pools with a
-peer can choose the directions.
+The signs are opened in three residue fields: a number so far out of range that its sign wraps
+around to 1 does not fit the masks, and the opener notices. Who learns what: everybody learns that
+an honest peer's numbers pass the check, and nothing else about them. Of a peer that deviates
+everybody learns by how much. Assuming that at most t members pool, with or without the opener; an
+opener that pools with a peer can choose the directions.
 """
 
 import math
@@ -54,15 +56,15 @@ _BASE = Base()
 _SIGN_BASE = Base(3)
 DIRECTIONS = 8
 _SIGNS = 2 + 2 * DIRECTIONS
-# 2·exp(−11²/2) < 2^-86: so rarely an honest b is longer than this along a direction.
+# An honest b is longer than this along a direction with a probability of 2·exp(−11²/2) < 2^-86.
 _FURTHEST = 11
-# What a row of each class counts, in parts of 1.
+# The weight of a row of each class, in parts of 1.
 _WEIGHT_BITS = 10
 _PURPOSE = "moments"
 
 
 class CheckShare(OpeningShare, frozen=True):
-    """A share of what must be 0 of every contribution: the rows of now less those of before."""
+    """A share of a difference that must be 0: a peer's rows now, less its rows claimed before."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OPENER_THEN_MEMBERS,
@@ -72,7 +74,7 @@ class CheckShare(OpeningShare, frozen=True):
 
 
 class CoinShare(OpeningShare, frozen=True):
-    """A share of a random number, from which the directions for the right-hand sides follow."""
+    """A share of a random number from which the directions for the right-hand sides are derived."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OPENER_THEN_MEMBERS,
@@ -93,7 +95,7 @@ class WeightBit(OpeningShare, frozen=True):
 
 @dataclass(frozen=True)
 class WeightBounds:
-    """The largest moments for the rows that a peer claimed, from public numbers alone."""
+    """The largest moments that the rows claimed by a peer can have, from public numbers alone."""
 
     shape: tuple[int, int]
     factors: tuple[int, ...]
@@ -116,9 +118,9 @@ class WeightBounds:
         checks: int,
         heavier: tuple[float, float] = (1.0, 1.0),
     ) -> "WeightBounds":
-        """For moments written like this, all together of so many rows; so many peers checked.
+        """Return the bounds for moments at these scales, of `rows` rows in all, in `checks` checks.
 
-        `heavier` says by which factors trace and b may exceed those of rows (row_limits.py).
+        `heavier` holds the factors by which trace and b may exceed those of rows (row_limits.py).
         """
         factors = tuple(math.ceil(weight * (1 << _WEIGHT_BITS)) for weight in weights)
         trace = math.ceil(-(-scales.matrix.bound // rows) * heavier[0])
@@ -145,11 +147,11 @@ class CheckedPart:
     vectors: Planes = field(repr=False)
     rows: Planes = field(repr=False)
     before: Planes = field(repr=False)
-    """Of the rows as the peer claimed them with the totals, in fewer residue fields."""
+    """The rows that the peer claimed with the totals, in fewer residue fields."""
 
     @classmethod
     def of(cls, bounds: WeightBounds, share: Planes, before: Planes) -> "CheckedPart":
-        """From a share of triangle, right-hand sides and rows."""
+        """Split a share of triangle, right-hand sides and rows into its parts."""
         triangle = Triangle(bounds.shape[0])
         end = share.shape[1] - len(bounds.factors)
         trace = _BASE.total(share[:, triangle.diagonal()], axis=0)
@@ -159,7 +161,7 @@ class CheckedPart:
 def check_weights(
     member: QuorumMember, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
 ) -> Party[None]:
-    """At a member: raise unless every peer's moments can be those of its rows."""
+    """At a member: raise unless every peer's moments are possible for its rows."""
     quorum, peers = member.quorum, tuple(parts)
     before = np.stack([part.before for part in parts.values()], axis=1)
     fields = Base(len(before))
@@ -209,7 +211,7 @@ def _bits(quorum: Quorum, peers: int) -> Opening:
 
 
 def _directions(coin: Planes, length: int) -> NDArray[np.float64]:
-    """Signs, a column for each direction; sums of residues with them are exact."""
+    """Return signs, a column for each direction; sums of residues with these signs are exact."""
     seed = digest("quorum/coin/v1", coin.astype("<u4").tobytes())
     stream = Expansion(seed, "quorum/directions/v1")
     coins = np.unpackbits(np.frombuffer(stream.read(length * DIRECTIONS // 8), np.uint8))
@@ -217,7 +219,7 @@ def _directions(coin: Planes, length: int) -> NDArray[np.float64]:
 
 
 def _values(bounds: WeightBounds, part: CheckedPart, signs: NDArray[np.float64]) -> Planes:
-    """Shares of the values of one peer that must not be negative."""
+    """Return shares of one peer's values that must not be negative."""
     weight = _BASE.combine(list(np.moveaxis(part.rows, 1, 0)), bounds.factors)
     along = np.stack(
         [
@@ -258,12 +260,12 @@ def _check_signs(bits: Planes, bounds: WeightBounds, peers: Sequence[str]) -> No
     for row, peer in zip(_SIGN_BASE.signed(bits), peers, strict=True):
         if all(int(bit) == 1 for bit in row):
             continue
-        # Of a number out of its range the sign is how often the range fits in; wrong shares of
-        # members give numbers of all sizes.
+        # For a number out of range the "sign" says how often the range fits into it; wrong shares
+        # of members give numbers of any size.
         if all(abs(int(bit)) < 1 << bounds.hiding + 2 for bit in row):
             raise ViolationError(
-                "contribution: expected no more than the rows that the peer claimed can have, "
-                "found more: its numbers are not those of its documents",
+                "contribution: its moments are larger than its claimed rows can give: "
+                "its numbers are not those of its documents",
                 party=peer,
             )
         raise ViolationError("WeightBit: this is no bit: a share of an earlier opening was wrong")

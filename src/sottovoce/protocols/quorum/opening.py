@@ -1,13 +1,14 @@
-"""Opening a value: members send their shares of it to the opener, who tells everybody the value.
+"""Opening a value: members send their shares of it to the opener, who sends everybody the value.
 
     member i                                opener (C)
       │ its share ─────────────────────────────▶│   Lagrange in every field, with a check
       │◀──────────────────── OpenedValues ──────│   the value, or its quotient by 2^f
 
-What is opened is masked, or is one of the results that the study card lists. Every opening is
-checked three ways before anybody uses it: further shares lie on the same polynomial
-(`sharing.py`), the value is in the range that honest shares give, and the value is what its kind
-allows (a bit is 0 or 1). A member that stays away is not waited for a second time; 2t + 1 finish.
+An opened value is masked, or is one of the results that the study card lists. Every opening is
+checked in three ways before anybody uses it: further shares lie on the same polynomial
+(`sharing.py`), the value is in the range that honest shares give, and its kind allows the value (a
+bit is 0 or 1). If a member does not answer once, the opener no longer waits for it; 2t + 1 members
+are enough to finish.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ M = TypeVar("M", bound=Message)
 
 
 class OpeningShare(Message, frozen=True):
-    """A member's share of something that is opened; each kind says what that is."""
+    """A member's share of a value that is opened; each kind of share has its own class."""
 
     never_sent_itself: ClassVar = True
     share: wire.Residues
@@ -48,10 +49,10 @@ class OpenedValues(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Opening:
-    """One opening: the kind and degree of its shares, and the largest honest value.
+    """One opening: the kind and degree of its shares, and the bound of an honest value.
 
-    Where there is a `shift` f, everybody is told ⌊z/2^f⌋. Nobody is told where `is_told` is false:
-    the members know the value already.
+    With a `shift` f, everybody receives ⌊z/2^f⌋. Where `is_told` is false, nobody is sent the
+    value: the members know it already.
     """
 
     kind: type[OpeningShare]
@@ -68,11 +69,11 @@ class Opening:
         return (self.base.count, *self.shape)
 
     def read(self, residues: wire.Residues, *, sender: str) -> Planes:
-        """The planes in a message, if they have the agreed shape and range."""
+        """Return the planes in a message, after checking their shape and range."""
         return read_planes(residues, self.planes_shape, sender=sender, what=self.kind.__name__)
 
     def value(self, shares: Mapping[str, Planes], quorum: Quorum) -> Planes:
-        """Return the value of these shares, after a check."""
+        """Return the value of these shares, after checking that they agree and are in range."""
         what = self.kind.__name__
         value = put_together(shares, degree=self.degree, quorum=quorum, what=what)
         if self.limit is None and not self.shift:
@@ -90,7 +91,7 @@ class Opening:
 
 @dataclass
 class Opener:
-    """The opener of a quorum, and the members that it still hears from."""
+    """The opener of a quorum, and the members that still answer it."""
 
     quorum: Quorum
 
@@ -98,7 +99,7 @@ class Opener:
         self.present = list(self.quorum.members)
 
     def open(self, opening: Opening) -> Party[Planes]:
-        """Open the next value, tell the members, and return it."""
+        """Open the next value, send it to the members, and return it."""
         value = yield from self.take(opening)
         if opening.is_told:
             for name in self.present:
@@ -123,7 +124,7 @@ def opened(quorum: Quorum, opening: Opening, share: Planes) -> Party[Planes]:
 
 
 def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:
-    """At a member: its share of something that is for the opener alone."""
+    """At a member: send its share of a value that is for the opener alone."""
     if share.shape != opening.planes_shape:
         raise ViolationError(
             f"{opening.kind.__name__}: expected a share of shape {opening.planes_shape}, "
@@ -133,7 +134,7 @@ def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:
 
 
 def enough(kind: type[M], quorum: Quorum) -> Party[Mapping[str, M]]:
-    """At the receiver of the shares: those of the members that are there, if they are enough."""
+    """At the receiver of shares: gather them, and raise `AbsenceError` if they are too few."""
     messages = yield from gather(kind, quorum.members)
     quorum.among(messages)
     return messages
@@ -142,7 +143,7 @@ def enough(kind: type[M], quorum: Quorum) -> Party[Mapping[str, M]]:
 def read_planes(
     residues: wire.Residues, shape: tuple[int, ...], *, sender: str, what: str
 ) -> Planes:
-    """The planes of a message, if they have the shape that was agreed."""
+    """Return the planes of a message, after checking their shape."""
     if residues.shape != shape:
         raise ViolationError(
             f"{what}: expected residues of shape {shape}, found {residues.shape}", party=sender

@@ -1,8 +1,9 @@
 """The public numbers of a solve among members: its steps, the size of its numbers, and its masks.
 
 The course is that of engine `shares` (`shares/plan.py`): the same steps, constants, doublings and
-scales. Only the words differ: here every bound is proven below 2^63, every mask is larger than
-that by as many bits as the number of openings asks for, and all of it must fit the residues.
+scales. Only the size of numbers differs: here every value is proven to be below 2^63, every mask is
+larger than that by as many bits as the number of openings requires, and all of it must fit the
+residues.
 """
 
 import math
@@ -16,14 +17,14 @@ from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.truncation import FusedTruncation, check_range
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 
-# The course keeps a dividend below 2^62 where a rounding is half a unit; k dealers round a
-# little more (their error has √(k/12) units, 0.65 for five of them).
+# The course keeps a dividend below 2^62 if a rounding error is half a unit. With k dealers it is a
+# little more: √(k/12) units, 0.65 for five dealers.
 DIVIDEND_BITS = 63
-# What is left of a residual, squared and added up.
+# Bits of the last residual's squared length.
 _SQUARE_BITS = 62
-# No study may be further than this from one in which nothing is opened at all.
+# The largest statistical distance of a study from one in which nothing is opened at all.
 STUDY_DISTANCE = 2.0**-40
-# One solve, or all labels of a study, may use up this much: sixteen of them stay within a study.
+# One solve, or all labels of a study, may use up this much; a study has room for sixteen.
 _PART_DISTANCE_BITS = 44
 
 
@@ -31,13 +32,13 @@ PART_DISTANCE = 2.0**-_PART_DISTANCE_BITS
 
 
 def hiding_for(openings: int) -> int:
-    """κ for this number of opened values: together they are within 2^-44 of uniform."""
+    """Return κ for this number of opened values: together they are within 2^-44 of uniform."""
     return _PART_DISTANCE_BITS + 1 + max(0, math.ceil(math.log2(max(1, openings))))
 
 
 @dataclass(frozen=True)
 class QuorumPlan:
-    """The public numbers of one solve in a quorum, and how often it may be begun in all."""
+    """The public numbers of one solve in a quorum, and the number of attempts allowed."""
 
     solve: ShareSolvePlan
     quorum: Quorum
@@ -51,8 +52,8 @@ class QuorumPlan:
     def opened_values(self) -> int:
         """The number of masked values that are opened.
 
-        Each number of θ takes one in every step, one for the check and two to scale the model down.
-        The check has its own. Every attempt needs all of them again.
+        For each number of θ one value is opened in every step, one for the check and two to scale
+        the model down. The check opens some of its own. Every attempt needs all of them again.
         """
         features, classes = self.solve.shape
         return self.attempts * (features * classes * (len(self.solve.steps) + 3) + 1)

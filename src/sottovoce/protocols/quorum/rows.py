@@ -66,7 +66,7 @@ class RowShape:
     beside: int
 
     def check(self, rows: NDArray[np.int64], beside: NDArray[np.int64]) -> None:
-        """Refuse rows that are not as long as the model, or other numbers beside them."""
+        """Refuse rows of another shape, and another shape of the numbers beside them."""
         if rows.shape != (self.rows, self.width):
             raise InputError(
                 f"rows: expected {self.rows} rows of {self.width} columns, "
@@ -82,7 +82,7 @@ class RowShape:
 
 @dataclass(frozen=True)
 class RowSharing:
-    """One party's rows on their way to the members: which rows, in which fields, for what."""
+    """One party's rows on their way to the members: their shape, fields and purpose."""
 
     shape: RowShape
     base: Base
@@ -100,11 +100,9 @@ class RowSharing:
         ]
 
     def check(self, received: bytes, owner: str) -> None:
-        """Refuse shares that were made for something else."""
+        """Refuse shares that were made for another query."""
         if received != self.context.encode():
-            raise ViolationError(
-                "expected rows for this query, found some for another", party=owner
-            )
+            raise ViolationError("the rows were shared for another query", party=owner)
 
 
 def share_rows(
@@ -114,7 +112,7 @@ def share_rows(
     *,
     entropy: Entropy,
 ) -> Party[None]:
-    """At the owner: every member's shares of its rows."""
+    """At the owner: send every member its shares of the rows."""
     sharing.shape.check(rows, beside)
     quorum, degree = sharing.quorum, sharing.quorum.threshold
     seeds = {member: entropy.seed() for member in quorum.seeded(degree)}
@@ -139,7 +137,7 @@ def share_rows(
 def take_rows(
     sharing: RowSharing, use: Callable[[Planes, Planes], T], *, owner: str, name: str
 ) -> Party[list[T]]:
-    """At a member: the result of `use` on its shares of the rows and of the numbers beside them."""
+    """At a member: return the results of `use` on its shares of rows and numbers, in parts."""
     seed = b""
     if name in sharing.quorum.seeded(sharing.quorum.threshold):
         message = yield from receive(owner, RowSeed)

@@ -1,11 +1,10 @@
 """Shamir shares in every residue field: how a value is split, and put together with a check.
 
-Splitting: as many members as the degree get their share out of a seed; the others get the value
-of the one polynomial through the secret at 0 and those shares. Together: the first D + 1 shares
-give the value, and every further one must lie on the same polynomial. With m shares, up to
-m − D − 1 wrong ones are seen, and up to ⌊(m − D − 1)/2⌋ of them are named. This guards against
-faults and clumsy cheating: a dealer that splits a value wrongly can make an honest member look
-wrong.
+Splitting: for degree D, the first D members' shares come from seeds. The secret at 0 and those
+shares determine one polynomial, on which the others' shares lie. Putting together: the first D + 1
+shares give the value, and every further share must lie on the same polynomial. With m shares, up to
+m − D − 1 wrong ones are detected, and up to ⌊(m − D − 1)/2⌋ are named. This guards against faults
+and clumsy cheating: a dealer that splits a value wrongly can make an honest member look wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from sottovoce.protocols.quorum.members import Quorum, weights
 def split(
     secret: Planes, streams: Sequence[Entropy], *, degree: int, quorum: Quorum
 ) -> dict[str, Planes]:
-    """Everybody's share of `secret`: from a stream for each of the first `degree` members."""
+    """Return everybody's share of `secret`; each of the first `degree` members has a stream."""
     base = Base(len(secret))
     seeded = [base.draw(stream, *secret.shape[1:]) for stream in streams]
     return shares_beside(secret, seeded, degree=degree, quorum=quorum)
@@ -31,7 +30,7 @@ def split(
 def shares_beside(
     secret: Planes, seeded: Sequence[Planes], *, degree: int, quorum: Quorum
 ) -> dict[str, Planes]:
-    """Everybody's share, where those of the first `degree` members are drawn already."""
+    """Return everybody's share, given those of the first `degree` members."""
     shares = dict(zip(quorum.seeded(degree), seeded, strict=True))
     points = (0, *quorum.points[:degree])
     for name, at in zip(quorum.members[degree:], quorum.points[degree:], strict=True):
@@ -40,7 +39,7 @@ def shares_beside(
 
 
 def put_together(shares: Mapping[str, Planes], *, degree: int, quorum: Quorum, what: str) -> Planes:
-    """The value that shares of this degree stand for, or `ViolationError` where they disagree."""
+    """Return the value of shares of this degree; raise `ViolationError` if they disagree."""
     names = [name for name in quorum.members if name in shares]
     if len(names) <= degree:
         missing = [name for name in quorum.members if name not in shares]
@@ -55,7 +54,7 @@ def put_together(shares: Mapping[str, Planes], *, degree: int, quorum: Quorum, w
 
 
 def _at(values: Sequence[Planes], points: tuple[int, ...], at: int) -> Planes:
-    """The polynomial through these values, at another point; block by block."""
+    """Return the value at another point of the polynomial through these values."""
     flat = [value.reshape(len(value), -1) for value in values]
     result = np.empty(flat[0].shape, np.uint32)
     for index, prime in enumerate(PRIMES[: len(result)]):
@@ -79,15 +78,14 @@ def _agree(shares: Mapping[str, Planes], names: Sequence[str], degree: int, quor
 def _disagreement(
     shares: Mapping[str, Planes], names: Sequence[str], degree: int, quorum: Quorum, what: str
 ) -> ViolationError:
-    """The senders of wrong shares, if enough others agree."""
+    """Return the error for shares that disagree; it names the wrong ones if enough others agree."""
     for wrong in range(1, (len(names) - degree - 1) // 2 + 1):
         for culprits in combinations(names, wrong):
             rest = [name for name in names if name not in culprits]
             if _agree(shares, rest, degree, quorum):
                 others = f" (and {', '.join(culprits[1:])})" if wrong > 1 else ""
                 return ViolationError(
-                    f"{what}: expected a share on the polynomial of the other members, "
-                    f"found another{others}",
+                    f"{what}: the share does not fit those of the other members{others}",
                     party=culprits[0],
                 )
     return ViolationError(

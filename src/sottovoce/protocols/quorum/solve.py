@@ -9,10 +9,10 @@
       │                        │  at the end: [‖b − Aθ‖ ≤ tolerance] ───▶│   (comparison.py)
 
 The direction d has degree t, and A has degree t, so r = b − Aθ has degree 2t and stays so: r is
-only ever added up, never multiplied, until a fresh mask of degree 2t covers it. That makes one
-opening a step. Who learns what: everybody learns that the last bit is 1 in an honest run, and
-sees numbers under masks. The opener, who sees all shares of what is masked, sees polynomials as
-fresh as the mask's. Assuming that at most t members pool, with or without the opener.
+only added up, never multiplied, until a fresh mask of degree 2t covers it. So one opening a step is
+enough. Who learns what: everybody learns that the last bit is 1 in an honest run, and sees numbers
+under masks. The opener, who sees all shares of what is masked, sees polynomials as fresh as the
+mask's. Assuming that at most t members pool, with or without the opener.
 """
 
 from collections.abc import Iterator
@@ -43,9 +43,9 @@ from sottovoce.protocols.shares.course import IterationConstants
 from sottovoce.protocols.shares.triangle import Triangle
 
 _BASE = Base()
-# The values for which masks are dealt at a time: about 20 MB a message.
+# The number of values for which masks are dealt at a time: about 20 MB a message.
 _DEALT_VALUES = 2**19
-# Right-hand sides from which on a product of the triangle is cheaper than one of whole rows.
+# From this number of right-hand sides on, the product of a triangle is cheaper than of whole rows.
 _FEW = 2
 
 
@@ -72,7 +72,7 @@ class SolvedBit(OpeningShare, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class SystemPart:
-    """One member's shares of A (a triangle, without Γ) and b, and what is public of the penalty.
+    """One member's shares of A (a triangle, without Γ) and b, and the public penalty.
 
     Γ is a diagonal; where there is a `tilt` g, the penalty is Γ + g gᵀ. `border` is to be added
     to this member's share of the last column of A.
@@ -108,7 +108,7 @@ class SystemPart:
             )
 
     def multiplier(self, plan: QuorumPlan) -> Centred | PackedSymmetric:
-        """This member's share of A + Γ, ready for products; one plane at a time."""
+        """Return this member's share of A + Γ, ready for products, built one plane at a time."""
         features, classes = plan.solve.shape
         triangle = Triangle(features)
         if classes <= _FEW and features <= DEPTH:
@@ -151,7 +151,7 @@ def _unpack(values: NDArray[np.float32], triangle: Triangle, out: NDArray[np.flo
     """The whole symmetric matrix of one plane."""
     for row in range(triangle.side):
         out[row, row:] = values[triangle.start(row) : triangle.start(row + 1)]
-    # Mirrored block by block: a whole column at a time would miss the cache at every entry.
+    # Block by block: copying a whole column at a time would miss the cache at every entry.
     for start in range(0, triangle.side, 512):
         rows = slice(start, start + 512)
         block = out[rows, rows]
@@ -171,7 +171,7 @@ def solve(member: QuorumMember, plan: QuorumPlan, system: SystemPart) -> Party[P
 
 
 def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
-    """The opener's part: it sees what is masked, and one bit."""
+    """The opener's part: it sees masked values and one bit."""
     digest = plan.digest()
     hashes = yield from gather(QuorumPlanHash, opener.present)
     for name, message in hashes.items():
@@ -185,7 +185,7 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
 
 
 def solve_openings(plan: QuorumPlan) -> Iterator[Opening]:
-    """Everything that is opened, in order."""
+    """Yield every opening of the solve, in order."""
     quorum, shape = plan.quorum, plan.solve.shape
     for _ in plan.solve.steps:
         yield plan.truncation.opening(quorum, shape)
@@ -227,13 +227,13 @@ def _iterate(
 def _dividend(
     plan: QuorumPlan, step: IterationConstants, direction: Planes, residual: Planes
 ) -> Planes:
-    """a·2^(F+e)·d + b·r, of which the quotient is the next direction."""
+    """Return a·2^(F+e)·d + b·r, whose quotient is the next direction."""
     factors = [step.momentum << plan.solve.scale_bits, step.gain]
     return _BASE.combine([direction, residual], factors)
 
 
 def _steps_dealt(plan: QuorumPlan) -> int:
-    """For how many steps masks are dealt at a time."""
+    """Return for how many steps masks are dealt at a time."""
     features, classes = plan.solve.shape
     return max(1, _DEALT_VALUES // (features * classes))
 
@@ -254,7 +254,7 @@ def _next_masks(
 
 
 def _check_residual(member: QuorumMember, plan: QuorumPlan, residual: Planes) -> Party[None]:
-    """Go on if the residual is below the plan's tolerance; else raise at everybody."""
+    """Raise at every member unless the residual is below the plan's tolerance."""
     shift = plan.divided_by(plan.solve.residual_shift)
     small = yield from truncated(member, shift, residual, purpose="residual")
     flat = small.reshape(_BASE.count, 1, -1)

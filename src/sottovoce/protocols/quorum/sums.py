@@ -1,4 +1,4 @@
-"""Contributions of all peers, shared among the members and added up: nobody sees a single one.
+"""Contributions of all peers, shared among the members and added up; nobody sees a single one.
 
     peer p                                 member i                    opener (C)
       │ ContributionSeed (t members) ─────────▶│                           │
@@ -30,8 +30,8 @@ from sottovoce.protocols.quorum.members import Quorum, weights
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, given
 from sottovoce.protocols.shares.material import Context
 
-# Counts of all peers together stay far below 2^41. In one field a small error in a share would be
-# a small error in a count; in two, what is wrong in one of them is a number out of all range.
+# Counts of all peers together stay far below 2^41. In one field a small error in a share would be a
+# small error in a count; with two fields, an error in one of them gives a number far out of range.
 COUNT_BASE = Base(2)
 
 
@@ -80,7 +80,7 @@ class Summand:
     base: Base
 
     def bound(self) -> bytes:
-        """The binding of a share: a share of another plan or attempt is refused."""
+        """The bytes that bind a share to its plan and attempt."""
         label = f"{self.purpose}/{self.length}/{self.base.count}".encode()
         return len(label).to_bytes(4) + label + self.context.encode()
 
@@ -93,7 +93,7 @@ class Summand:
 def contribute(
     quorum: Quorum, summand: Summand, values: NDArray[np.int64], *, name: str, entropy: Entropy
 ) -> Party[Planes | None]:
-    """At a peer: share its integers among the members; one that is a member keeps its share."""
+    """At a peer: share its integers among the members; return its own share if it is a member."""
     if values.shape != (summand.length,) or values.dtype != np.int64:
         raise InputError(
             f"{summand.purpose}: expected {summand.length} integers, found {values.shape}"
@@ -124,7 +124,7 @@ def _plane_shares(
     seeds: Sequence[bytes],
     plane: int,
 ) -> dict[str, Planes]:
-    """Everybody's share modulo one of the primes, block by block."""
+    """Return everybody's share modulo one of the primes, computed block by block."""
     prime, degree = summand.base.primes[plane], quorum.threshold
     seeded = [summand.expanded(seed, plane) for seed in seeds]
     points = (0, *quorum.points[:degree])
@@ -140,7 +140,7 @@ def _plane_shares(
 def collect(
     quorum: Quorum, summand: Summand, peer: str, *, name: str, own: Planes | None = None
 ) -> Party[Planes]:
-    """At a member: its share of one peer's contribution; of its own, what it kept."""
+    """At a member: return its share of a peer's contribution (for its own, the kept share)."""
     if peer == name:
         if own is None:
             raise InputError(f"{summand.purpose}: expected {name!r} to keep its own share")
@@ -175,11 +175,11 @@ def _check_bound(summand: Summand, context: bytes, peer: str) -> None:
     if context == summand.bound():
         return
     if context.endswith(summand.context.encode()):
-        # The same study, attempt and peers: one of us was shown something else, perhaps it was us.
+        # Study, attempt and peers are the same: either that peer or this member was shown other
+        # values.
         raise ViolationError(
-            f"contribution: expected a share of what everybody was shown, found that {peer} was "
-            "shown something else than we were: the coordinator told us different things, or "
-            f"{peer} says so"
+            f"contribution: {peer} was shown other public values than this member: the coordinator "
+            f"sent us different ones, or {peer} pretends so"
         )
     raise ViolationError(f"{summand.purpose}: the share is of another plan or attempt", party=peer)
 
@@ -190,11 +190,11 @@ def sum_opening(quorum: Quorum, base: Base, length: int) -> Opening:
 
 
 def give_sum(quorum: Quorum, base: Base, share: Planes) -> Party[None]:
-    """At a member: its share of a sum that the opener alone is to learn."""
+    """At a member: send its share of a sum that only the opener learns."""
     yield from given(quorum, sum_opening(quorum, base, share.shape[1]), share)
 
 
 def take_sum(opener: Opener, base: Base, length: int) -> Party[NDArray[np.object_]]:
-    """At the opener: a sum over all peers, as signed integers."""
+    """At the opener: return a sum over all peers, as signed integers."""
     value = yield from opener.take(sum_opening(opener.quorum, base, length))
     return base.signed(value)

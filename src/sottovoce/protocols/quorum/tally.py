@@ -1,4 +1,4 @@
-"""The number of all peers' rows above each threshold: only the totals are opened.
+"""Counts of all peers' rows above each threshold; only the totals are opened.
 
     peer p                        member i                                  opener (C)
       │ its rows, and which of them │                                           │
@@ -8,19 +8,18 @@
       │                             │   place × class, added up over all rows   │
       │                             │ TallyShare, made fresh ──────────────────▶│   the totals
 
-A threshold t is on rows of unit length: what is compared with 0 is the score less t times the
-row's norm, its last column. Thresholds rise, so a row's place among T of them is searched for by
-halves: about log2 T comparisons. On the way members hold, for every part of the search that a row
-could be in, shares of whether it is there, and of that times its norm; the next threshold follows
-from these by sums alone, and at the end they say how many thresholds lie below the score.
-Beside a row stands for every class whether it is of that class, and
-whether it is not; a row that fills up a batch is neither, and counts nowhere. Places and marks have
-degree t, so a count is a product of degree 2t, added up at each member over the rows of all peers.
-Before that members check that all places and marks are bits: neither a peer that makes up marks nor
-an opener that tells wrong products can weigh one row more than another.
-Who learns what: the opener learns the totals over all peers, and nobody learns a comparison or a
-count of one peer, who may pool with up to t members and the opener and still learn no more than
-the totals.
+Thresholds are for rows of unit length: the score less t times the row's norm, its last column, is
+compared with 0. Thresholds rise, so a row's place among T of them is found by bisection, with about
+log2 T comparisons. During the search the members hold two shares for every range that a row's place
+could be in: whether the place is in it, and that bit times the norm. The next threshold follows
+from these by sums alone, and at the end they give the number of thresholds below the score. Two
+marks for every class come with a row: whether the row is of that class, and whether it is not. A
+row that only fills up a batch has neither mark, and is not counted. Places and marks have degree t,
+so a count is a product of degree 2t, added up at each member over the rows of all peers. Before
+that members check that all places and marks are bits: neither a peer with made-up marks nor an
+opener with wrong products can give one row more weight than another. Who learns what: the opener
+learns the totals over all peers. Nobody learns a comparison, or the counts of one peer. A peer that
+pools with up to t members and the opener still learns no more than the totals.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -48,15 +47,15 @@ from sottovoce.protocols.quorum.sums import COUNT_BASE
 from sottovoce.protocols.shares.material import Context
 
 SIDES = 2
-"""Rows of a class, and rows that are not of it."""
-# Scores whose places are searched for at a time: some 5 MB of masks a message.
+"""The two sides of a class: rows of it, and rows that are not of it."""
+# The number of scores whose places are searched at a time: some 5 MB of masks a message.
 _SEARCHED = 2**13
-# The openings between two reports of progress.
+# The number of openings between two reports of progress.
 _TOLD_AFTER = 8
 
 
 class TallyShare(OpeningShare, frozen=True):
-    """A share of how many rows of all peers lie above which threshold."""
+    """A share of the number of rows of all peers above each threshold."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OPENER,
@@ -70,8 +69,8 @@ class TallyShare(OpeningShare, frozen=True):
 class QuorumTally:
     """The public numbers of one tally: whose rows are counted, at which thresholds.
 
-    `rows` are the numbers of rows of the peers. `factors` are what each threshold subtracts from a
-    score for each unit of the row's norm. `bits` bounds every difference: |score − t·norm| <
+    `rows` has each peer's number of rows. `factors` has for each threshold what it subtracts from a
+    score, for each unit of the row's norm. `bits` bounds every difference: |score − t·norm| <
     2^bits.
     """
 
@@ -107,7 +106,7 @@ class QuorumTally:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """The shape of what comes out."""
+        """The shape of the counts."""
         return self.classes, SIDES, len(self.factors)
 
     def opening(self) -> Opening:
@@ -118,7 +117,7 @@ class QuorumTally:
 
     @property
     def searches(self) -> "list[list[Range]]":
-        """The ranges of places between which every level of the search decides."""
+        """The ranges of places that each level of the search divides."""
         levels, left = [], [Range(0, len(self.factors))]
         while left:
             levels.append(left)
@@ -131,7 +130,7 @@ class QuorumTally:
         return slices(sum(self.rows.values()), max(1, _SEARCHED // self.classes))
 
     def openings(self, count: int) -> Iterator[Opening]:
-        """Everything that is opened to find the places of these scores, in order."""
+        """Yield every opening that finds the places of `count` scores, in order."""
         quorum, levels = self.quorum, self.searches
         for level, ranges in enumerate(levels):
             base = self.base_of(level)
@@ -144,7 +143,7 @@ class QuorumTally:
         yield from check_openings(quorum, (count, len(self.factors) + 1 + SIDES), COUNT_BASE)
 
     def base_of(self, level: int) -> Base:
-        """The fields in which the bits of a level are used: all, to go on; at last, to count."""
+        """Return the fields in which a level's bits are used: at the last level those of counts."""
         return self.comparison.base if level < len(self.searches) - 1 else COUNT_BASE
 
 
@@ -181,14 +180,15 @@ def marks_of(truth: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
 def count_above(
     member: QuorumMember, plan: QuorumTally, context: Context, model: Planes
 ) -> Party[Planes]:
-    """At a member: its shares of degree 2t of the totals, from its shares of all peers' rows."""
+    """At a member: return its shares of degree 2t of the totals, from shares of all peers' rows."""
     base = plan.comparison.base
     model = model[: base.count]
 
     def scored(rows: Planes, marks: Planes) -> tuple[Planes, Planes, Planes]:
         return FAST.matvec(rows, model), rows[:, :, -1], marks[: COUNT_BASE.count]
 
-    # The rows of all peers are searched together: every search takes as many trips as another.
+    # All peers' rows are searched together, because the number of trips does not depend on the
+    # rows.
     blocks = []
     for peer in plan.rows:
         sharing = plan.sharing(peer, context)
@@ -198,8 +198,8 @@ def count_above(
     for part in plan.pieces:
         here = f"tally/{part.start}"
         places = yield from _places(member, plan, scores[:, part], norms[:, part], purpose=here)
-        # A place that is no bit would show the mark of a single row in the totals, and a mark that
-        # is none its place: so nothing is counted before all of them are checked.
+        # A place that is not a bit would show a single row's mark in the totals, and a mark that is
+        # not a bit would show its place. So nothing is counted before all of them are checked.
         sides = marks[:, part].reshape(*places.shape[:3], SIDES)
         bits = np.concatenate([places, sides], axis=3)
         bits = bits.reshape(COUNT_BASE.count, -1, bits.shape[3])
@@ -209,7 +209,7 @@ def count_above(
 
 
 def give_totals(member: QuorumMember, plan: QuorumTally, totals: Planes) -> Party[None]:
-    """At a member: its shares of the totals, made fresh, to the opener alone."""
+    """At a member: send the opener alone fresh shares of the totals."""
     degree = 2 * plan.quorum.threshold
     fresh = yield from renewed(member, totals, degree=degree, purpose="tally/totals")
     yield from given(plan.quorum, plan.opening(), fresh)
@@ -229,7 +229,7 @@ def open_comparisons(
 
 
 def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
-    """At the opener: classes × 2 × thresholds, how many rows of all peers lie above."""
+    """At the opener: return the counts of all peers' rows, classes × 2 × thresholds."""
     value = yield from opener.take(plan.opening())
     return COUNT_BASE.integers(value).astype(np.int64)
 
@@ -237,12 +237,12 @@ def open_totals(opener: Opener, plan: QuorumTally) -> Party[NDArray[np.int64]]:
 def _places(
     member: QuorumMember, plan: QuorumTally, scores: Planes, norms: Planes, *, purpose: str
 ) -> Party[Planes]:
-    """Shares, in the fields of counts, of every score's place: rows × classes × places."""
+    """Return shares, in the fields of counts, of every score's place: rows × classes × places."""
     shape = scores.shape[1:]
     scores = scores.reshape(len(scores), -1)
     norms = np.repeat(norms, plan.classes, axis=1)
     base, levels = plan.comparison.base, plan.searches
-    # Of every range: whether the score is in it, and that times the norm.
+    # For every range: whether the score is in it, and that bit times the norm.
     inside = {levels[0][0]: np.ones((COUNT_BASE.count, scores.shape[1]), np.uint32)}
     norm = {levels[0][0]: norms}
     for level, ranges in enumerate(levels):
@@ -275,7 +275,7 @@ def _halve(
 
 
 def _counted(plan: QuorumTally, marks: Planes, places: Planes) -> Planes:
-    """Σ over these rows of mark × [more thresholds lie below]: classes × sides × thresholds."""
+    """Return Σ of mark × [more thresholds lie below]: classes × sides × thresholds."""
     rows = marks.shape[1]
     sides = marks.reshape(COUNT_BASE.count, rows, plan.classes, SIDES, 1)
     totals = COUNT_BASE.total(COUNT_BASE.times(sides, places[:, :, :, np.newaxis]), axis=0)

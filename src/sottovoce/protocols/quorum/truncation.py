@@ -6,12 +6,13 @@
       │                           │ y + offset + r ───────────────▶│
       │                           │◀──────────────── ⌊z/2^f⌋ ──────│
 
-With k dealers and r the sum of their numbers, ⌊z/2^f⌋ less the sum of the quotients is y/2^f
-with an error below (k + 1)/2 units, whose mean is zero: what k − 1 remainders add on average is
-taken off before. Each dealer draws its number uniformly below 2^(ℓ+κ), where |y| < 2^ℓ, so what is
-opened is within 2^(1−κ) of the same whatever y is, and the polynomial behind the shares is as
-fresh as that dealer's. A larger |y| stays right and costs bits of the mask: bounds are proven
-from public numbers when a plan is made. Refused before anything is sent: ranges above the modulus.
+With k dealers and r the sum of their numbers, ⌊z/2^f⌋ less the sum of the quotients is y/2^f with
+an error below (k + 1)/2 units. The mean of the error is zero, because the average of k − 1
+remainders is subtracted first. Each dealer draws its number uniformly below 2^(ℓ+κ), where |y| <
+2^ℓ. So the opened value has the same distribution for every y, within 2^(1−κ), and the polynomial
+behind the shares is as fresh as that dealer's. For a larger |y| the result is still right, but the
+mask hides fewer bits: bounds are proven from public numbers when a plan is made. Ranges above the
+modulus are refused before anything is sent.
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class FusedTruncation:
 
     @property
     def limit(self) -> int:
-        """Honest shares open values below this."""
+        """The bound below which honest shares open values."""
         masks = self.dealers << self.bits + self.hiding
         return (1 << self.bits) + self.offset + masks
 
@@ -86,12 +87,12 @@ class FusedTruncation:
         return [limbs.to_residues(number, self.base), limbs.to_residues(quotient, self.base)]
 
     def items(self, quorum: Quorum, shape: tuple[int, ...]) -> list[Item]:
-        """The layout in which a dealer's numbers are shared."""
+        """Return how a dealer's numbers are shared."""
         degrees = (2 * quorum.threshold, quorum.threshold)
         return [Item(degree, self.base, shape) for degree in degrees]
 
     def opening(self, quorum: Quorum, shape: tuple[int, ...]) -> Opening:
-        """The plan of the opening."""
+        """Return the plan of the opening."""
         degree = 2 * quorum.threshold
         return Opening(MaskedDividend, degree, self.base, shape, self.limit, self.shift)
 

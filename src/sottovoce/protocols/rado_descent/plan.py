@@ -1,4 +1,4 @@
-"""Everything public about a descent on encrypted rados, settled before anything is sent.
+"""The public plan of a descent on encrypted rados, settled before anything is sent.
 
 One step, from θ and the point `ahead` of it, on n rados of d features:
 
@@ -6,14 +6,14 @@ One step, from θ and the point `ahead` of it, on n rados of d features:
     θ' = shrink·ahead + rate·pull        ahead' = θ' + momentum·(θ' − θ)
 
 `rate`, `shrink` = 1 − 2·rate·γ and the momentum are multiples of 2^−6, so that a run
-on ciphertexts and its plaintext twin use the very same numbers. The ranges are promised by the
-maker of the plan, because nobody can see whether they hold: exponents within `bound` of the
-schedule's centre, and a loss between `floor` and `ceiling`.
+on ciphertexts and its plaintext twin use the very same numbers. The maker of the plan promises the
+ranges, because nobody can see whether they hold: exponents within `bound` of the schedule's centre,
+and a loss between `floor` and `ceiling`.
 
-A `centred` plan promises nothing. Exponents are counted from their own mean, which changes
-no pull (a common factor of all weights), so that Σw ≥ n·exp(−bound) by convexity; whether they
-keep to their bound is checked in every step, sealed (range_check.py); and θ goes no further
-than `furthest` times the longest rado, by the schedule alone.
+A `centred` plan needs no promise. Exponents are counted from their own mean. That gives all weights
+a common factor, which changes no pull, and by convexity Σw ≥ n·exp(−bound). Every step checks,
+sealed, that exponents stay within their bound (range_check.py). θ goes no further than `furthest`
+times the longest rado, by the schedule alone.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits behind the point of rados, θ, weights, and of what is divided."""
+    """Fraction bits of rados, of θ, of weights, and of the dividend."""
 
     rado: int = 14
     theta: int = 18
@@ -128,7 +128,7 @@ class DescentPlan:
 
     @property
     def rado_scale(self) -> Scale:
-        """Rados."""
+        """The scale of rados."""
         return Scale.covering(self.ranges.reach, fraction_bits=self.bits.rado)
 
     @property
@@ -138,19 +138,19 @@ class DescentPlan:
 
     @property
     def column_scale(self) -> Scale:
-        """Rados by feature, as exponents are made of them."""
+        """The scale of rados by feature, from which exponents are computed."""
         bits = self.bits.rado + self.centring_bits
         reach = self.ranges.reach * (2 if self.centred else 1)
         return Scale.covering(reach, fraction_bits=bits)
 
     @property
     def theta_scale(self) -> Scale:
-        """θ and the point ahead of it, cut."""
+        """The scale of θ and of the point ahead of it, after a cut."""
         return Scale.covering(self.ranges.theta, fraction_bits=self.bits.theta)
 
     @property
     def exponentials(self) -> ExpPlan:
-        """Weights: S.Exp of exponents around the schedule's centre."""
+        """The plan of weights: S.Exp of exponents around the schedule's centre."""
         squarings, bound = self.schedule.squarings, round(self.schedule.bound)
         return ExpPlan(
             bound,
@@ -162,7 +162,7 @@ class DescentPlan:
 
     @property
     def range_check(self) -> RangeCheck:
-        """Exponents before they are checked: no larger than θ and rados are long (`reach`)."""
+        """The check of exponents, which only the lengths of θ and rados bound before it."""
         bits = self.exponentials.input_bits
         longest = 2 * self.ranges.reach * self.ranges.theta
         return RangeCheck(
@@ -174,14 +174,14 @@ class DescentPlan:
 
     @property
     def weight_cut(self) -> Cut:
-        """Weights on their way into the sums."""
+        """The cut of weights before they enter the sums."""
         whole = self.exponentials.result_scale
         bits = whole.fraction_bits - self.bits.weight
         return Cut(bits, whole.truncated(bits), self.masking)
 
     @property
     def total_range(self) -> tuple[float, float]:
-        """The range of Σw; the polynomial is below exp by less than its half."""
+        """The range of Σw; the polynomial is at least half of exp."""
         top, ranges = self.schedule.top, self.ranges
         return (
             self.rados * exp(ranges.floor - top) / 2,
@@ -190,23 +190,23 @@ class DescentPlan:
 
     @property
     def total_scale(self) -> Scale:
-        """Σw."""
+        """The scale of Σw."""
         return Scale.covering(self.total_range[1], fraction_bits=self.bits.weight)
 
     @property
     def sum_scale(self) -> Scale:
-        """Σwπ: no entry is larger than Σw times the rados' reach."""
+        """The scale of Σwπ: no entry is larger than Σw times the rados' reach."""
         reach = self.total_range[1] * self.ranges.reach
         return Scale.covering(reach, fraction_bits=self.bits.weight + self.bits.rado)
 
     @property
     def pull_bits(self) -> int:
-        """Bits behind the point of Σwπ / Σw, as the division leaves it."""
+        """The fraction bits of Σwπ / Σw after the division."""
         return self.bits.inverse + self.bits.pull
 
     @property
     def pull_scale(self) -> Scale:
-        """Σwπ / Σw, a weighted mean of rados, and what rounding adds to it."""
+        """The scale of Σwπ / Σw, a weighted mean of rados, with room for rounding errors."""
         return Scale.covering(2 * self.ranges.reach, fraction_bits=self.pull_bits)
 
     @property
@@ -216,19 +216,19 @@ class DescentPlan:
 
     @property
     def ahead_scale(self) -> Scale:
-        """The point ahead of θ before it is cut."""
+        """The scale of the point ahead of θ before it is cut."""
         return self.following_scale.refined(COEFFICIENT_BITS)
 
     @property
     def ahead_cut(self) -> Cut:
-        """The point ahead on its way into the exponents."""
+        """The cut of the point ahead before it enters the exponents."""
         bits = self.ahead_scale.fraction_bits - self.bits.theta
         return Cut(bits, self.theta_scale, self.masking)
 
     # Slots.
 
     def rado_slots(self, plaintext_bits: int) -> Slots:
-        """For vectors with a value a rado: exponents, their powers, and weights."""
+        """The slots of vectors with a value for each rado: exponents, their powers, and weights."""
         if not self.centred:
             return self.exponentials.slots(plaintext_bits)
         exponentials = self.exponentials
@@ -240,7 +240,7 @@ class DescentPlan:
         )
 
     def feature_slots(self, plaintext_bits: int) -> Slots:
-        """For vectors with a value a feature: sums, pulls and θ."""
+        """The slots of vectors with a value for each feature: sums, pulls and θ."""
         return Slots.fit(
             max(self.sum_scale.bound, self.ahead_scale.bound),
             plaintext_bits=plaintext_bits,
@@ -249,7 +249,7 @@ class DescentPlan:
 
 
 def furthest(schedule: Schedule, shrink: float) -> float:
-    """The largest length of θ, or of the point ahead of it, in lengths of the longest pull.
+    """Return the largest length of θ, or of the point ahead, in lengths of the longest pull.
 
     Both are public linear combinations of pulls, and a pull is a weighted mean of rados.
     """

@@ -34,7 +34,7 @@ from sottovoce.protocols.two_party.lines import cut_and_multiply
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import Cut, truncate
 
-# Fraction bits of x, x² and x⁴ as they are squared. Below 1 nothing matters.
+# Fraction bits of x, x² and x⁴ when they are squared. Digits below these do not matter.
 _KEPT = (4, 2, 1)
 LINES = len(_KEPT)
 # Bits that the eighth powers lose before they are added up: 12⁸ is 2^28.7.
@@ -45,7 +45,7 @@ _MARGIN = 0.25
 
 @dataclass(frozen=True)
 class RangeCheck:
-    """One check of `count` exponents of the scale `exponents`, against a whole `bound`."""
+    """One check of `count` exponents of the scale `exponents`, against an integer `bound`."""
 
     exponents: Scale
     count: int
@@ -82,7 +82,7 @@ class RangeCheck:
 def check_range(
     x: Encrypted, check: RangeCheck, *, within: Scale, entropy: Entropy, step: int
 ) -> Party[Unsent]:
-    """At the evaluator: the exponents on the scale `within`, if they keep to it."""
+    """At the evaluator: return the exponents on the scale `within`, or raise if one exceeds it."""
     power: Encrypted = x.within(check.exponents)
     for cut in check.cuts():
         lines = yield from cut_and_multiply([power], [cut], entropy=entropy)
@@ -103,7 +103,7 @@ def check_range(
 
 
 def keeps_range(x: Plain, check: RangeCheck) -> bool:
-    """The ideal: the same numbers in the clear, rounding down."""
+    """The ideal: the same check on numbers in the clear, rounding down."""
     power = x.integers.astype(object)
     for cut in check.cuts():
         power = (power >> cut.bits) ** 2
@@ -111,5 +111,5 @@ def keeps_range(x: Plain, check: RangeCheck) -> bool:
 
 
 def range_rules(key: SecretKey, *, budget: int, entropy: Entropy) -> list[AnswerRule[Any]]:
-    """The rules by which a key holder answers `budget` checks, beside lines and truncations."""
+    """Return the rules for a key holder that answers `budget` checks, except lines and cuts."""
     return [*sign_rules(key, budget=budget, numbers=1, entropy=entropy)]

@@ -17,9 +17,9 @@ the number of steps (public) and noise within 2^−κ. Assumption: both follow t
 protocol and do not pool what they saw; with the key, the evaluator's ciphertexts are
 the rados and θ.
 
-A plan that is not `centred` is for public data: whether exponents, θ and the loss keep to its
-ranges nobody can see, and beyond them the result is wrong and the masks no longer hide. In a
-centred plan the evaluator learns, before every exponential, that exponents are in range.
+A plan that is not `centred` is for public data: nobody can see whether exponents, θ and the loss
+stay within its ranges; outside them the result is wrong and the masks no longer hide. In a centred
+plan the evaluator learns, before every exponential, that exponents are in range.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ from sottovoce.protocols.two_party.lines import cut_and_multiply, line_rule
 from sottovoce.protocols.two_party.matrices import FixedFactor, FixedFactors, FixedOperand, fix
 from sottovoce.protocols.two_party.truncation import Cut, truncate, truncation_rule
 
-# Additional bits of 1/Σw, which the multiplication cuts off again.
+# Additional fraction bits of 1/Σw; the multiplication cuts them off again.
 _GUARD_BITS = 1
 
 
@@ -91,7 +91,7 @@ class _Descent:
 
     @property
     def _reach(self) -> Scale:
-        """The largest product of rados and θ; an assumption where it is not checked."""
+        """The scale of products of rados and θ; the bound is an assumption if it is not checked."""
         plan, inputs = self.plan, self.plan.exponentials.input_scale
         if plan.centred:
             return plan.range_check.exponents
@@ -111,7 +111,7 @@ class _Descent:
 
 
 def _pull(weighted: WeightedSums, plan: DescentPlan, *, entropy: Entropy) -> Party[Unsent]:
-    """⟨⟨Σwπ / Σw⟩⟩: one inverse, which is then repeated for every feature."""
+    """Return ⟨⟨Σwπ / Σw⟩⟩, from one inverse that is repeated for every feature."""
     division = division_plan(plan)
     key, layout = weighted.sums.key, weighted.sums.layout
     total = weighted.total.reshaped(1).packed(division.slots(key.plaintext_bits))
@@ -147,7 +147,7 @@ def _product_cuts(inverse: Scale, plan: DescentPlan) -> list[Cut]:
 
 
 def _repeated(value: Encrypted, layout: Layout) -> Unsent:
-    """One encrypted value in every slot of a packed vector: a power for each ciphertext."""
+    """Repeat one encrypted value in every slot of a packed vector: a power for each ciphertext."""
     slots = layout.slots
     assert slots is not None
     key, left = value.key, layout.line_values
@@ -171,7 +171,7 @@ def _accelerated(theta: Unsent, before: Unsent | None, plan: DescentPlan, step: 
 def stages(
     key: SecretKey, plan: DescentPlan, *, entropy: Entropy, cuts: int = 0
 ) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages: the rados once in both forms, then every step after the first.
+    """Return the key holder's stages: the rados once in both forms, then all steps but the first.
 
     `cuts` are truncations that come after the last step.
     """

@@ -30,8 +30,8 @@ class WeightedSums:
 class EncryptedRados:
     """All peers' rados at the evaluator: a packed row for each rado, and one for each feature.
 
-    Where exponents are counted from their mean, rows by feature are n·π − Σπ, read as n times
-    smaller.
+    Where exponents are counted from their mean, the rows for features are n·π − Σπ, at a scale n
+    times smaller.
     """
 
     by_rado: Encrypted
@@ -52,7 +52,7 @@ def exponents_of(product: Encrypted, plan: DescentPlan) -> Unsent:
 def weigh(
     exponents: Encrypted, rados: FixedOperand, plan: DescentPlan, *, entropy: Entropy
 ) -> Party[WeightedSums]:
-    """Weights of the rados by S.Exp, cut on their way into both sums."""
+    """Return both weighted sums; weights of the rados are S.Exp of their exponents, cut."""
     weights = yield from exponential(exponents, plan.exponentials, entropy=entropy)
     cut = yield from cut_times_fixed(
         weights, rados, plan.weight_cut, product=plan.sum_scale, entropy=entropy
@@ -61,7 +61,7 @@ def weigh(
 
 
 def first_sums(by_rado: Encrypted) -> Unsent:
-    """⟨⟨Σπ⟩⟩: from θ = 0 all weights are equal, and no question is needed for them."""
+    """Return ⟨⟨Σπ⟩⟩: at θ = 0 all weights are equal, so no question to the key holder is needed."""
     return by_rado.sum(axis=0)
 
 

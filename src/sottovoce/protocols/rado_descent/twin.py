@@ -1,8 +1,8 @@
 """The ideal of the descent: the same integers in the clear, rounding down.
 
-A run on ciphertexts must agree with it, up to the few units of its truncations and its division. It
-also checks what a run on ciphertexts cannot see: that exponents, θ and the loss keep to the plan's
-ranges.
+A run on ciphertexts must agree with it, up to the few units lost in truncations and division. The
+ideal also checks what a run on ciphertexts cannot see: that exponents, θ and the loss stay within
+the plan's ranges.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def plain_descent(rados: Plain, plan: DescentPlan) -> Plain:
 
 
 def exponents(rows: Wide, ahead: Wide, plan: DescentPlan) -> Plain:
-    """−π·ahead, counted from the schedule's centre or their mean; one out of range raises."""
+    """Return −π·ahead, counted from the schedule's centre or their mean; raise if out of range."""
     scale = plan.exponentials.input_scale
     if not plan.centred:
         return Plain(-(rows @ ahead) - centre_units(plan), scale)

@@ -12,21 +12,21 @@
 The top bit of x is that of x_C, that of x_A and the carry from below, added without carry;
 there is a carry exactly if d < ρ. That holds if one digit of d is smaller than ρ's and all above
 it are equal (the tests of Damgård, Geisler and Krøigaard 2007, with digits of four bits): so
-many tests c_j, at most one of which is 0. With δ = 1 they ask for d ≥ ρ instead. So λ ⊕ δ is
-the carry, λ at the one and δ at the other, and neither knows it.
+many tests c_j, at most one of which is 0. With δ = 1 they ask for d ≥ ρ instead. So λ ⊕ δ is the
+carry. The key holder has λ, the asker has δ, and neither knows the carry.
 
-Many values share a ciphertext by their remainders: value number i is what is left modulo the prime
+Many values share a ciphertext by their remainders: value number i is the remainder modulo the prime
 P_i, and a factor below the product M of all primes multiplies every value by a number of its own.
 So one power replaces a hundred, and each value can have its own order of tests. r is uniform from 1
-to P_i − 1 and makes every c ≠ 0 uniform among the remainders that are not 0; M·k, with k so long
-that it drowns what is above M, hides the rest.
+to P_i − 1, so every c ≠ 0 becomes uniform among the remainders that are not 0. M·k hides the
+quotient by M, because k is κ bits longer than that quotient.
 
-Who learns what: the asker sees ciphertexts that it cannot open. The key holder sees for every
-value remainders that are uniform, in a random order, at most one of them 0, and whether there is
-one: a fair coin. An asker who deviates decides what λ is about, and learns nothing of it unless
-the key holder tells it: then one bit for every bit that is told. Assuming that the key holder sends
-digits and nothing else (the asker cannot see what it multiplies: other numbers in their place make
-zeros that tell of ρ), that both do not pool what they saw, and that Paillier hides.
+Who learns what: the asker sees ciphertexts that it cannot open. For every value the key holder sees
+uniform remainders in a random order, at most one of them 0; whether there is a 0 is a fair coin. An
+asker who deviates chooses what λ tells about, but learns nothing of λ unless the key holder sends
+it: then one bit for every bit that is sent. Assuming that the key holder sends digits and nothing
+else (the asker cannot see what it multiplies: other numbers in their place make zeros that tell of
+ρ), that both do not pool what they saw, and that Paillier hides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ _RADIX = 1 << DIGIT_BITS
 
 
 class ShareDigits(Message, frozen=True):
-    """For every digit and every possible value, whether the digit has it; many numbers in each."""
+    """For every digit and every possible value, whether the digit has it; for many numbers."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER_ENCRYPTED,
@@ -103,7 +103,7 @@ class KeySide:
     def checked(self, ciphertext: Ciphertext, layout: Layout, scale: Scale) -> list[int]:
         """Return the asker's message, decrypted, after checking its form against the plan.
 
-        Any content is accepted: an error about its size would tell the asker something.
+        Any content is accepted: an error about its size would reveal something to the asker.
         """
         try:
             return decrypt_residues(self.key, ciphertext.expected(layout, scale))
@@ -138,12 +138,12 @@ class CarryPlan:
 
     @property
     def places(self) -> int:
-        """Digits of a number."""
+        """The number of digits of a number."""
         return -(-self.bits // DIGIT_BITS)
 
     @property
     def tests(self) -> int:
-        """Tests of a number: one a digit, and one for equality."""
+        """The number of tests of a number: one for each digit, and one for equality."""
         return self.places + 1
 
     @cached_property
@@ -164,7 +164,7 @@ class CarryPlan:
 
     @cached_property
     def units(self) -> tuple[int, ...]:
-        """For each number what is 1 modulo its own prime and 0 modulo all others."""
+        """For each number the factor that is 1 modulo its own prime and 0 modulo all others."""
         rest = [self.modulus // prime for prime in self.primes]
         return tuple(
             cofactor * pow(cofactor, -1, prime)
@@ -184,12 +184,12 @@ class CarryPlan:
 
     @property
     def drown_bits(self) -> int:
-        """Bits of k."""
+        """The number of bits of k."""
         return self._above.bit_length() + self.masking.kappa
 
     @property
     def factored(self) -> Scale:
-        """Tests times their factors."""
+        """The scale of tests times their factors."""
         return Scale(0, self.modulus * self._above)
 
     @property
@@ -199,7 +199,7 @@ class CarryPlan:
 
     @property
     def scale(self) -> Scale:
-        """Blinded tests."""
+        """The scale of blinded tests."""
         return self.factored.plus(self.known)
 
     def slots(self, plaintext_bits: int) -> Slots:
@@ -209,7 +209,7 @@ class CarryPlan:
 
 @lru_cache(maxsize=64)
 def most_together(bits: int, masking: Masking, *, plaintext_bits: int) -> int:
-    """The number of values of this width, in bits, that fit into one ciphertext."""
+    """Return how many values of this width, in bits, fit into one ciphertext."""
     count = 0
     while CarryPlan(bits, count + 1, masking).scale.bits < plaintext_bits:
         count += 1
@@ -224,7 +224,7 @@ def most_together(bits: int, masking: Masking, *, plaintext_bits: int) -> int:
 def _parts(
     count: int, ring: Ring, masking: Masking, key: PublicKey
 ) -> Iterator[tuple[slice, CarryPlan]]:
-    """All numbers in as few parts as possible, of about the same size."""
+    """Split all numbers into as few parts as possible, of about the same size."""
     most = most_together(ring.bits - 1, masking, plaintext_bits=key.plaintext_bits)
     parts = -(-count // most)
     ends = [count * part // parts for part in range(parts + 1)]
@@ -233,7 +233,7 @@ def _parts(
 
 
 def give_signs(side: KeySide, words: Words, *, ring: Ring, columns: int = 1) -> Party[Words]:
-    """The key holder's bits, (values, columns): with the asker's, added mod 2, they are [x < 0]."""
+    """Return the key holder's bits, (values, columns): shares mod 2 of [x < 0]."""
     signs = np.empty((len(words), columns), np.uint64)
     for part, plan in _parts(len(words), ring, side.masking, side.key.public):
         lacking = ring.low(~ring.low(words[part]))
@@ -249,7 +249,7 @@ def give_signs(side: KeySide, words: Words, *, ring: Ring, columns: int = 1) -> 
 
 
 def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
-    """The asker's bits for its shares, (values, columns).
+    """Return the asker's bits, (values, columns): shares mod 2 of [x < 0].
 
     All columns of a row are compared with the same share of the key holder's.
     """
@@ -268,7 +268,7 @@ def ask_signs(side: AskSide, words: Words, *, ring: Ring) -> Party[Words]:
 
 
 def slices(residues: Sequence[int], slots: Slots, count: int) -> list[int]:
-    """The first `count` slots of plaintexts in which nothing is below 0."""
+    """Return the first `count` slots of plaintexts that hold no negative value."""
     mask = (1 << slots.width) - 1
     pieces = [
         int(residue) >> slots.width * at & mask for residue in residues for at in range(slots.count)
@@ -282,7 +282,7 @@ def _digit(words: Words, place: int) -> list[int]:
 
 
 def _digits_of(plan: CarryPlan, numbers: Words) -> list[int]:
-    """For every place and every value of a digit, which of the numbers have it there."""
+    """Encode for every place and every digit value which of the numbers have that digit there."""
     digits = []
     for place in range(plan.places):
         having = [0] * _RADIX
@@ -293,7 +293,7 @@ def _digits_of(plan: CarryPlan, numbers: Words) -> list[int]:
 
 
 def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
-    """For each number and column whether one of its tests is 0."""
+    """Return for each number and column whether one of its tests is 0."""
     zeros = np.zeros((plan.count, columns), np.uint64)
     for column in range(columns):
         tests = values[column * plan.tests : (column + 1) * plan.tests]
@@ -304,7 +304,7 @@ def _zeros(plan: CarryPlan, values: Sequence[int], columns: int) -> Words:
 def _blinded(
     side: AskSide, plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
 ) -> ForKeyHolder:
-    """The blinded tests of all numbers, (columns × tests), packed."""
+    """Return the blinded tests of all numbers, (columns × tests), packed."""
     columns, square = numbers.shape[1], digits.key.square
     picked = _picked(plan, digits, numbers, coins)
     blinded: list[Residue] = []
@@ -325,7 +325,7 @@ def _blinded(
 def _picked(
     plan: CarryPlan, digits: Ciphertext, numbers: Words, coins: Words
 ) -> list[list[tuple[Residue, Residue]]]:
-    """For every place and column ⟨⟨[d is on the right side]⟩⟩ and ⟨⟨[d = ρ]⟩⟩ of that digit.
+    """Return for every place and column ⟨⟨[d is on the right side]⟩⟩ and ⟨⟨[d = ρ]⟩⟩ of that digit.
 
     The right side is below ρ for δ = 0, above it for δ = 1.
     """
@@ -354,8 +354,8 @@ def _picked(
 def _tests_of(key: PublicKey, pairs: Sequence[tuple[Residue, Residue]]) -> list[Residue]:
     """⟨⟨beside + Σ equal above⟩⟩ for each place from the top, and ⟨⟨Σ equal⟩⟩.
 
-    Less what `_drawn` takes away, one of these is 0 if d is on the right side of ρ or, for
-    δ = 1, equal to it.
+    After `_drawn`'s numbers are subtracted, one of these is 0 if d is on the right side of ρ or,
+    for δ = 1, equal to it.
     """
     times = key.square.multiplied
     above = key.square.product([])
@@ -374,7 +374,8 @@ def _drawn(plan: CarryPlan, coins: Words, *, entropy: Entropy) -> tuple[list[lis
         for here, test in enumerate(entropy.shuffled(range(plan.tests))):
             factor = 1 + entropy.below(prime - 1)
             factors[here][test] = factors[here][test] + factor * unit
-            # As many digits are equal above, and one is beside; the last test has all equal.
+            # Above place j, j digits are equal, and one is on the right side; in the last test all
+            # are equal.
             whole = test + 1 if test < plan.places else plan.places + (not coin)
             added[here] += -factor * whole % prime * unit
     factors = [[number % plan.modulus for number in row] for row in factors]

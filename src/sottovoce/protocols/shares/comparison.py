@@ -1,4 +1,4 @@
-"""Two keys of a dealer, with which two holders turn a public x into shares of β·[x < α].
+"""A dealer's two keys, with which two holders turn a public x into shares of β·[x < α].
 
 A distributed comparison function (Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and
 Rathee, EUROCRYPT 2021, figure 1), over many secrets at once: each level of the tree is
@@ -9,9 +9,9 @@ one call of AES for all of them.
 Who learns what: a key alone says nothing about α or β (both are hidden by its own
 uniform root), and evaluating it is local. The dealer knows α, so it must never see x.
 Assuming that AES under a public key, x ↦ AES(x) ⊕ x (Matyas–Meyer–Oseas), behaves as a
-correlation-robust hash of uniform seeds: seeds have 126 uniform bits and two zeros, in
-which the three uses of a seed (left child, right child, values of both) are told apart.
-The key follows from study, round and attempt: work against one of them helps against no other.
+correlation-robust hash of uniform seeds: seeds have 126 uniform bits and two zero bits, which tell
+the three uses of a seed apart (left child, right child, values of both). The public key depends on
+study, round and attempt, so work against one of them does not help against another.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ HASH_KEY_BYTES = 16
 _ZERO, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 _SEED_BITS = np.uint64(2**64 - 4)
 _BLOCK_BYTES = 16
-# Secrets at a time: what AES reads and writes then stays in the second-level cache.
+# The number of secrets at a time: their data fits into the second-level cache.
 _CHUNK = 2048
 
 
@@ -63,7 +63,7 @@ class Corrections:
 
 
 def hash_key(context: bytes) -> bytes:
-    """The public key of the hash in one study, round and attempt: nothing up the sleeve."""
+    """Return the public key of the hash in one study, round and attempt; nobody can choose it."""
     return blake2b(context, digest_size=HASH_KEY_BYTES, person=b"sottovoce/fss/v2").digest()
 
 
@@ -115,7 +115,7 @@ def evaluate(roots: Words, corrections: Corrections, points: Words, *, first: bo
 
 
 def _evaluate(roots: Words, corrections: Corrections, points: Words, *, first: bool) -> Words:
-    """The walk from the root to the leaf of every point, without the holder's sign."""
+    """Walk from the root to the leaf of every point; the result lacks the holder's sign."""
     bits, count = corrections.values.shape
     hashed = _Hash(2, (count,), corrections.hash_key)
     seed = roots
@@ -131,7 +131,7 @@ def _evaluate(roots: Words, corrections: Corrections, points: Words, *, first: b
 
 
 def _deal(thresholds: Words, payloads: Words, roots: Words, dealt: Corrections) -> None:
-    """Fill in `dealt`, level by level: only the path of α keeps the two holders apart.
+    """Fill in `dealt`, level by level: the two holders' seeds differ on the path of α alone.
 
     Arrays of both holders have them in front: seeds (2, count, 2), flags (2, count).
     """
@@ -157,7 +157,7 @@ def _deal(thresholds: Words, payloads: Words, roots: Words, dealt: Corrections) 
 
 
 def _correct_seeds(out: Words, lost: Words, children: tuple[Words, Words], bit: Words) -> None:
-    """Makes both holders' seeds equal off the path of α; its low two bits steer their flags."""
+    """Make both holders' seeds equal off the path of α; the low two bits control their flags."""
     left, right = ((child[0, :, 0] ^ child[1, :, 0]) & _ONE for child in children)
     np.bitwise_xor(lost[0], lost[1], out=out)
     out[:, 0] &= _SEED_BITS
@@ -166,7 +166,7 @@ def _correct_seeds(out: Words, lost: Words, children: tuple[Words, Words], bit: 
 
 
 def _by_side(values: Words, bit: Words) -> tuple[Words, Words]:
-    """The entries on the side that α does not take, and those on the one that it takes."""
+    """Return the entries on the side that α does not take, and those on the side that it takes."""
     lost = np.where(bit, values[:, 0], values[:, 1])
     return lost, values[:, 0] + values[:, 1] - lost
 

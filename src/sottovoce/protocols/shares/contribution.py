@@ -18,9 +18,9 @@ from sottovoce.numbers.ring import Words
 from sottovoce.protocols.shares.plan import matrix_word_bits
 from sottovoce.protocols.shares.triangle import Triangle
 
-# Additional bits of b beside A; the solve refines it further.
+# The additional fraction bits of b, compared with A; the solve refines it further.
 _FINER = 8
-# Words that are written at a time: they stay near the core.
+# The number of words written at a time: they fit into the cache.
 _BLOCK = 2**15
 
 
@@ -37,8 +37,8 @@ class MomentScales:
     ) -> Self:
         """Scales for documents of total `weight` whose rows are at most `row_norm` long.
 
-        `penalty` is the smallest that will be tried. Where the upper end of the spectrum is
-        agreed already, scales are finer: `ceiling`, with the largest penalty in it.
+        `penalty` is the smallest that will be tried. If the upper end of the spectrum is agreed
+        already, pass it as `ceiling`, including the largest penalty; scales are finer then.
         """
         if not (math.isfinite(weight) and weight > 0 and math.isfinite(row_norm) and row_norm > 0):
             raise InputError(
@@ -80,9 +80,9 @@ class MomentScales:
         return words[:size], words[size:].reshape(products.shape)
 
     def written(self, second: NDArray[np.float64], products: NDArray[np.float64]) -> Words:
-        """The same in one array: the triangle, then b row by row.
+        """Return the words of `encode` in one array: the triangle, then b row by row.
 
-        Block by block: at thousands of features every copy of a triangle counts.
+        Computed block by block, because a copy of a triangle of thousands of features is large.
         """
         triangle = Triangle(len(products))
         words = np.empty(triangle.size + products.size, np.uint64)

@@ -1,8 +1,8 @@
 """The course of a Chebyshev iteration in real numbers: its constants, and its bounds.
 
-Nothing here is secret, and nothing is computed from data: a course follows from where the
-spectrum lies, and says beforehand how large the direction, the solution and the residual of
-any system with that spectrum can become. `plan.py` turns that into words and bits.
+Nothing here is secret, and nothing is computed from data. A course depends on the interval of the
+spectrum alone, and bounds the direction, the solution and the residual of every system with that
+spectrum. `plan.py` turns that into words and bits.
 """
 
 import math
@@ -15,12 +15,12 @@ import numpy as np
 
 from sottovoce.errors import BoundError, InputError
 
-# The share of the residual that may be left in every direction: θ is right to as much of itself.
+# The part of the residual that may be left; it is also the relative error of θ.
 PRECISION = 2.0**-14
 MOST_STEPS = 4096
 # Entries of the final residual are brought down to this many bits before they are squared.
 _RESIDUAL_BITS = 16
-# Rounding is unbiased and independent from step to step: eight standard deviations are never met.
+# Rounding is unbiased and independent from step to step; eight deviations practically never occur.
 _SIGMAS = 8
 # The factor by which a polynomial may be larger between the sampled points of the interval.
 _BETWEEN = 1.04
@@ -35,8 +35,8 @@ class System:
 
     `weight` bounds Σ w y² of every class (the number of documents, for labels ±1);
     `penalty` is λ, times the smallest factor where features have their own;
-    `ceiling` is the agreed upper end c of the spectrum of A + Γ, never an estimate
-    from below: one per cent too low is wrong by three orders of magnitude.
+    `ceiling` is the agreed upper end c of the spectrum of A + Γ, never an estimate from below: if
+    it is one per cent too low, the result is wrong by three orders of magnitude.
     """
 
     features: int
@@ -75,22 +75,22 @@ class IterationConstants:
 
 
 def expected_steps(condition: float, precision: float) -> int:
-    """Chebyshev's √κ·ln(2/ε)/2, and a little for constants that are rounded."""
+    """Return Chebyshev's √κ·ln(2/ε)/2, and a little more because constants are rounded."""
     return math.ceil(1.1 * math.sqrt(condition) * math.log(2 / precision) / 2) + 8
 
 
 def largest_condition(precision: float) -> float:
-    """The largest quotient of two ends for which a solve takes no more steps than are allowed."""
+    """Return the largest quotient of the two ends that a solve with `MOST_STEPS` can handle."""
     return float(((MOST_STEPS - 8) * 2 / (1.1 * math.log(2 / precision))) ** 2)
 
 
 def constant_bits(condition: float) -> int:
-    """Enough for the momentum, which is about 1 − 4/√κ, not to slow down noticeably."""
+    """Return enough bits for the momentum, about 1 − 4/√κ, so that the iteration is not slowed."""
     return max(8, math.ceil(math.log2(condition) / 2) + 4)
 
 
 def _noise(steps: int) -> float:
-    """Rounding in units of the last place of d, once the doublings have kept it alive.
+    """Return the rounding error in units of the last place of d, where doublings preserve it.
 
     A step's rounding comes back n steps later as at most 2n times half a unit.
     """
@@ -98,7 +98,7 @@ def _noise(steps: int) -> float:
 
 
 def noise_bits(steps: int) -> int:
-    """The number of a direction's bits that rounding may fill; the rounded value has as many."""
+    """Return how many of a direction's bits rounding may fill."""
     return math.ceil(math.log2(_noise(steps)))
 
 
@@ -115,7 +115,7 @@ class ExactIteration:
 
     @classmethod
     def of(cls, system: System, precision: float, *, room: int = 64) -> Self:
-        """Follow the residual polynomial over the whole interval, with the rounded constants.
+        """Follow the residual polynomial over the whole interval, with rounded constants.
 
         It is sampled at eight times as many Chebyshev points as its degree; between
         them a polynomial p of that degree, or √t·p, is at most `_BETWEEN` times larger
@@ -125,7 +125,7 @@ class ExactIteration:
             raise InputError(f"solve: expected a precision from 2^-40 to 1, found {precision}")
         exponent = math.frexp(system.ceiling)[1]
         high = math.ldexp(system.ceiling, -exponent)
-        # Ends that coincide (A = 0) would leave no interval at all.
+        # Ends that coincide (A = 0) would leave no interval.
         low = min(math.ldexp(system.penalty, -exponent), high * (1 - 2.0**-6))
         expected = expected_steps(high / low, precision)
         if expected > MOST_STEPS:
@@ -135,7 +135,7 @@ class ExactIteration:
                 hints=("raise the penalty", "or remove the column means first"),
             )
         bits, most = constant_bits(high / low), int(1.5 * expected) + 16
-        # Rounding may fall badly, and the iteration crawls or stalls: one more bit mends it.
+        # With unlucky rounding the iteration is slow or stalls: one more bit repairs that.
         possible = [
             cls(system, exponent, bits + more, *followed)
             for more in range(_MORE_BITS + 1)
@@ -150,14 +150,14 @@ class ExactIteration:
         fitting = [course for course in possible if course.noise_and_constants <= room]
         best, *finer = fitting or possible[:1]
         for course in finer:
-            # A bit more here is one less of θ.
+            # Every additional bit here is one bit less of θ.
             if len(course.constants) < _WORTH_A_BIT * len(best.constants):
                 best = course
         return best
 
     @property
     def noise_and_constants(self) -> int:
-        """Bits that the constants take, and that rounding may fill of the direction."""
+        """The bits of the constants, plus those of the direction that rounding may fill."""
         return self.constant_bits + noise_bits(len(self.constants))
 
     @property
@@ -178,12 +178,12 @@ class ExactIteration:
         return math.ceil(math.log2(scaled) - self.exponent / 2)
 
     def totals(self, most: int = 64) -> list[int]:
-        """Doublings before each step: as many as keep the residual below what b was."""
+        """Return the doublings before each step: as many as keep the residual smaller than b."""
         possible = [int(-math.log2(min(1.0, _BETWEEN * left))) for left in self.residuals[:-1]]
         return [0, *(min(doublings, most) for doublings in accumulate(possible, max))]
 
     def steps(self, *, most_doublings: int) -> tuple[tuple[IterationConstants, ...], int]:
-        """The steps, and how often the solution is doubled on the way."""
+        """Return the steps, and how often the solution is doubled during them."""
         totals = self.totals(most_doublings)
         after = [*np.diff(totals).tolist(), 0]
         steps = (
@@ -195,7 +195,7 @@ class ExactIteration:
     def residual(self, *, bits: int, doublings: int, matrix_bits: int) -> tuple[int, int]:
         """The shift of the last residual in bits, and the largest norm that passes after it.
 
-        Twice what is left of b by the course, and of the rounding in every entry.
+        The norm is twice the part of b that the course leaves, plus the rounding in every entry.
         """
         system = self.system
         count = system.features * system.classes
@@ -208,14 +208,13 @@ class ExactIteration:
         return shift, math.ceil(math.ldexp(bound, -shift) + math.sqrt(count))
 
 
-# A function of these numbers alone, which every seat of a study in this process asks for.
+# Cached: all seats of a study in this process ask for the same numbers.
 @lru_cache(maxsize=64)
 def _follow(low: float, high: float, precision: float, *, bits: int, most: int) -> _Followed | None:
-    """Constants until the residual polynomial is below `precision`; sizes of r and d by step.
+    """Return constants until the residual polynomial is below `precision`, and sizes of r and d.
 
-    None if that takes more than `most` steps. The momentum is rounded up: that keeps
-    (1 − √a)² ≤ b·low and b·high ≤ (1 + √a)², where the iteration is stable, at a rate that is
-    hardly slower.
+    Return None if that takes more than `most` steps. The momentum is rounded up: that keeps (1 −
+    √a)² ≤ b·low and b·high ≤ (1 + √a)², so the iteration is stable and hardly slower.
     """
     centre, radius = (high + low) / 2, (high - low) / 2
     points = 8 * most

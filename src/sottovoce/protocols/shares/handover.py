@@ -7,8 +7,8 @@ Scores are read mod 2^b, so the model is needed mod 2^b only:
       |--------------------------------------------->|   ⟨⟨θ_C + θ_E⟩⟩, re-randomised
 
 Who learns what: the coordinator receives nothing. The evaluator sees ciphertexts that it
-cannot open. Assuming that the two do not pool what they saw, that Paillier hides, and that what
-the evaluator sends on to peers is sealed against the coordinator, who holds the key.
+cannot open. Assuming that the two do not pool what they saw, that Paillier hides, and that the
+evaluator's messages to peers are sealed against the coordinator, who holds the key.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class EncryptedShare(Message, frozen=True):
 class ModelPlan:
     """The model's shape (features, classes), its scale, and how its ciphertexts are packed.
 
-    `ring` is the one in which scores will be read: as short as their bound allows.
+    Scores will be read in `ring`, which is as short as their bound allows.
     """
 
     shape: tuple[int, int]
@@ -63,17 +63,17 @@ class ModelPlan:
 
     @property
     def share_scale(self) -> Scale:
-        """A share mod 2^b, read as an integer of either sign."""
+        """The scale of a share mod 2^b, read as a signed integer."""
         return Scale(self.scale.fraction_bits, 1 << (self.ring.bits - 1))
 
     def check(self, share: Words) -> Words:
-        """The share mod 2^b, if it has the shape of the model."""
+        """Return the share mod 2^b, after checking that it has the model's shape."""
         if share.shape != self.shape:
             raise MismatchError(f"model: expected shape {self.shape}, found {share.shape}")
         return self.ring.reduce(share)
 
     def plain(self, words: Words) -> Plain:
-        """Words mod 2^b as integers of either sign."""
+        """Return words mod 2^b as signed integers."""
         return Plain(self.ring.signed(words), self.share_scale)
 
 
@@ -88,7 +88,7 @@ def give_share(
 def take_share(
     share: Words, plan: ModelPlan, *, sender: str, entropy: Entropy
 ) -> Party[Ciphertext]:
-    """The evaluator's part: ⟨⟨θ_C + θ_E⟩⟩, which is θ mod 2^b, fit to be sent to peers."""
+    """The evaluator's part: return ⟨⟨θ_C + θ_E⟩⟩, which is θ mod 2^b, ready to be sent to peers."""
     mine = plan.plain(plan.check(share))
     theirs = yield from receive(sender, EncryptedShare)
     layout = Layout(plan.shape, plan.slots)
@@ -97,7 +97,7 @@ def take_share(
 
 
 def _agreed(ciphertext: Ciphertext, layout: Layout, scale: Scale, *, sender: str) -> Ciphertext:
-    """The ciphertext, if it is as the plan says; else an error that names its sender."""
+    """Return the ciphertext; raise an error that names its sender if it is not as planned."""
     try:
         return ciphertext.expected(layout, scale)
     except ViolationError as error:

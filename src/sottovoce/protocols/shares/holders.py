@@ -1,4 +1,4 @@
-"""Two holders of shares and a dealer: who they are, their one-time material, and how they open.
+"""Two holders of shares and a dealer: their roles, one-time material, and opening of values.
 
     dealer                first                          second
       |  32-byte seed       |                              |
@@ -10,11 +10,11 @@
       |                     |                 masked share |
       |                     |<-----------------------------|
 
-Numbers that are uniform by themselves come from a seed; numbers that must fit them (the product of
-two masks, say) are one correction from the dealer to the first holder. The dealer receives nothing,
-ever. Each holder sees shares of masked values, which are uniform as long as the dealer pools with
-neither of them, and as long as its messages to one holder are sealed against the other: the relay
-must not read them.
+Uniform numbers are drawn from a seed. Numbers that depend on them (such as the product of two
+masks) take one correction, which the dealer sends to the first holder. The dealer never receives
+anything. Each holder sees shares of masked values. They are uniform as long as the dealer pools
+with neither holder, and as long as its messages to one holder are sealed against the other and the
+relay.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ from sottovoce.protocols.shares.rings import RING64, Ring
 
 
 class DealtSeed(Message, frozen=True):
-    """One half of everything that the dealer makes up for a context."""
+    """The seed of one half of everything that the dealer draws for a context."""
 
     discloses: ClassVar = Disclosure(
         seen_by="one of the two holders of shares",
@@ -84,7 +84,7 @@ class Trio:
 
 @dataclass(frozen=True)
 class Holder:
-    """One of the two holders in one context; public constants are added by the first alone."""
+    """One of the two holders in one context; only the first adds public constants."""
 
     trio: Trio
     first: bool
@@ -102,7 +102,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Dealer:
-    """The dealer in one context: it can draw both halves of everything."""
+    """The dealer in one context: it can draw both holders' halves of everything."""
 
     trio: Trio
     first: Material = field(repr=False)
@@ -113,7 +113,7 @@ class Dealer:
         return self.first.stream(purpose, index), self.second.stream(purpose, index)
 
     def send(self, correction: Message) -> Party[None]:
-        """Send to the first holder what its stream cannot give."""
+        """Send the first holder a correction, which its stream cannot give."""
         yield Send(self.trio.first, correction)
 
 
@@ -131,7 +131,7 @@ def deal_seeds(trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy
 
 
 def take_seed(trio: Trio, me: str, context: Context, *, ledger: Ledger) -> Party[Holder]:
-    """A holder's first step: its seed, which must have been dealt for this context."""
+    """A holder's first step: receive its seed, which must have been dealt for this context."""
     if me not in {trio.first, trio.second}:
         raise MisuseError(f"holder: expected {trio.first!r} or {trio.second!r}, found {me!r}")
     ledger.spend(context, f"seed of {me}")
@@ -166,7 +166,7 @@ def opened_together(
 
 
 def words_of(words: wire.Words, shape: tuple[int, ...], *, sender: str, what: str) -> Words:
-    """The words of a message, if they have the shape that was agreed."""
+    """Return the words of a message, after checking their shape."""
     if words.shape != shape:
         raise ViolationError(
             f"{what}: expected words of shape {shape}, found {words.shape}", party=sender

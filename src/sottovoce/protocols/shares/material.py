@@ -1,9 +1,9 @@
-"""One-time material: what the dealer dealt, for which attempt, and a ledger that it is used once.
+"""One-time material of a dealer, bound to one attempt, with a ledger that each is used once.
 
-With the same mask and one peer less, (A − U) − (A' − U) *is* that peer's part.
-So every mask is derived from the study, the round, the attempt, the agreed set
-of peers and its purpose; a second request for the same one is an error. If
-an input or the set of peers changes, the attempt rises and all is dealt anew.
+If a mask U were used again with one peer less, (A − U) − (A' − U) would be that peer's part. So
+every mask is derived from the study, the round, the attempt, the agreed set of peers and its
+purpose; a second request for the same mask is an error. If an input or the set of peers changes,
+the attempt number rises and everything is dealt again.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ Half = Literal["first", "second"]
 
 @dataclass(frozen=True)
 class Context:
-    """The attempt and the peers to which one-time material is bound; it serves no other."""
+    """The study, round, attempt and peers to which one-time material is bound."""
 
     study: str
     round: int
@@ -71,11 +71,11 @@ class Ledger:
 
     @property
     def spent(self) -> frozenset[bytes]:
-        """The part that must be kept for a restart."""
+        """The record that must be kept for a restart."""
         return frozenset(self._spent)
 
     def spend(self, context: Context, purpose: str) -> None:
-        """Note the one use of material; a second one raises."""
+        """Record the one use of material; a second use raises."""
         label = purpose.encode()
         framed = len(label).to_bytes(4) + label + context.encode()
         entry = blake2b(framed, digest_size=16, person=b"sottovoce/ledger").digest()
@@ -88,13 +88,13 @@ class Ledger:
 
 
 class Material:
-    """One half of what was dealt for a context: a seed, from which every mask is drawn once.
+    """One half of the material dealt for a context: a seed from which every mask is drawn once.
 
     Its holder and the dealer each have one, with a ledger of their own.
     """
 
     def __init__(self, seed: bytes, half: Half, context: Context, *, ledger: Ledger) -> None:
-        """Hold the `seed` of one `half`; the `ledger` is the one of the party that draws."""
+        """Hold the `seed` of one `half`; the `ledger` belongs to the party that draws."""
         if len(seed) != SEED_BYTES:
             raise MisuseError(f"material: expected a seed of {SEED_BYTES} bytes, found {len(seed)}")
         self._seed = seed
@@ -108,7 +108,7 @@ class Material:
         return self._context
 
     def stream(self, purpose: str, index: int = 0) -> Entropy:
-        """The uniform stream for one purpose, and one step of it; asked for twice, it raises."""
+        """Return the uniform stream for one step of a purpose; a second request raises."""
         name = f"{self._half}/{purpose}/{index}"
         self._ledger.spend(self._context, name)
         return Expansion(self._seed, f"shares/{name}/v1", self._context.encode())

@@ -1,4 +1,4 @@
-"""The check before a sealed solve: one opened bit says that no moments outweigh their rows.
+"""The check before a sealed solve: one opened bit says whether moments outweigh their rows.
 
     dealer        first (C)                                second (E)
       |   truncation.py: b, brought down to some 30 bits
@@ -9,15 +9,15 @@
       |             |<-------------------------------------->|
 
 Rows of a known length, as many as were published, have a trace and a right-hand side that are no
-larger than the bounds. A peer that contributes more than its rows makes the bit false, and the
-study stops. Only the sum of all contributions is shared, so the bit does not say who it was, and a
-light contribution can offset a heavy one. What it does not see: how the weight is spread inside A,
-and a right-hand side of some columns that is large, as long as the whole is not. |b_k| against A_kk
-would see that; but where words are rare in their documents, |b_k| may honestly be a hundred times
-A_kk, and a peer may write both.
+larger than the bounds. A peer that contributes more than its rows can give makes the bit false, and
+the study stops. Only the sum of all contributions is shared, so the bit does not say which peer it
+was, and a light contribution can offset a heavy one. The check does not see how the weight is
+spread inside A, nor some large columns of the right-hand side, as long as the whole is not too
+large. Comparing |b_k| with A_kk would detect that; but where words are rare, |b_k| may honestly be
+a hundred times A_kk, and a peer may make up both.
 
-The bounds hold for any content of a word: what is squared has so few bits that no sum of
-squares wraps around, and a value outside the range of truncation.py stays far outside after it.
+The bounds hold whatever the words contain: squared values have so few bits that no sum of squares
+wraps around, and a value outside the range of truncation.py stays far outside after it.
 
 Who learns what: both holders learn the bit, which is true in every honest run; all else that they
 see is uniform. The dealer receives nothing. Assuming that it pools with neither.
@@ -42,7 +42,7 @@ from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
 
 _PURPOSE, _TOGETHER = "moments", "moments together"
-# 3·2^(62−f) is the largest that a division by 2^f can leave; so many squares stay below 2^63.
+# A division by 2^f leaves at most 3·2^(62−f); this many of their squares stay below 2^63.
 _LEAST_SHIFT = 33
 
 
@@ -64,7 +64,7 @@ class MomentBounds:
     shape: tuple[int, int]
     trace: int
     square: int
-    """Of b, divided by 2^shift."""
+    """The bound of |b|² after division of b by 2^shift."""
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class MomentBounds:
         peers: int,
         heavier: tuple[float, float] = (1.0, 1.0),
     ) -> "MomentBounds":
-        """For moments written like this, in which every peer rounded every number once.
+        """Return the bounds for moments at these scales; every peer rounded every number once.
 
         `heavier` says by which factors trace and b may exceed those of rows (row_limits.py).
         """
@@ -89,7 +89,7 @@ class MomentBounds:
 
     @staticmethod
     def shift_of(shape: tuple[int, int]) -> int:
-        """By how many bits b is brought down, so that its squares cannot wrap around."""
+        """Return by how many bits b is cut, so that its squares cannot wrap around."""
         return _LEAST_SHIFT + (math.prod(shape).bit_length() + 1) // 2
 
     @property
@@ -104,7 +104,7 @@ class MomentBounds:
 
 
 def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[None]:
-    """Go on if the shared moments (a triangle, then b) can be true; else raise at both holders."""
+    """Raise at both holders unless the shared moments (a triangle, then b) are possible."""
     triangle = Triangle(bounds.shape[0])
     trace = words[triangle.diagonal()].sum(dtype=np.uint64, keepdims=True)
     vectors = words[triangle.size :].reshape(bounds.shape)
@@ -130,11 +130,11 @@ def check_moments(holder: Holder, bounds: MomentBounds, words: Words) -> Party[N
 
 
 def heavier_than_rows() -> MismatchError:
-    """The error for a sum that weighs too much."""
+    """Return the error for a sum that weighs too much."""
     return MismatchError(
-        "moments: expected no more than the published rows can have, found more: a peer "
+        "moments: they are larger than the published rows can give: a peer "
         "contributed numbers that are not those of its documents",
-        hints=("nobody can say whose they are: ask every site for its number of rows",),
+        hints=("the check does not show which peer it was: ask every site for its number of rows",),
     )
 
 

@@ -10,14 +10,15 @@
       |             |   every step:  d_C − v_C, d_E − v_E    |
       |             |<-------------------------------------->|   e = d − v
 
-A d = Δ(e + v) + U e + Uv: the first holder computes Δ(e + v_C) + U_C e + w_C, the second
-Δ v_E + U_E e + w_E. What does not wait for e (Δv of all steps) is one matrix product
-beforehand, and what does is one matrix–vector product: (Δ + U_C)e here, U_E e there.
+A d = Δ(e + v) + U e + Uv: the first holder computes Δ(e + v_C) + U_C e + w_C, the second Δ v_E +
+U_E e + w_E. The terms Δv of all steps do not depend on e: they are one matrix product beforehand.
+What remains in each step is one matrix–vector product: (Δ + U_C)e at the first holder, U_E e at the
+second.
 
 Who learns what: each holder sees Δ and every e, uniform and independent of each other and
 of A and d, over however many steps; the dealer receives nothing. Assuming that it pools
-with neither. A mask U that served a second matrix would give the difference of the two:
-it is drawn from material that can be drawn from once.
+with neither. A mask U used for a second matrix would reveal the difference of the two, so U is
+drawn from material that can be drawn only once.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,7 @@ from sottovoce.protocols.shares.triangle import Triangle
 
 
 class MatrixShare(MaskedShare, frozen=True):
-    """A part of a share of Δ = A − U, the second moment under a mask that serves one solve."""
+    """A part of a share of Δ = A − U, the second moment under a mask used in one solve."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OTHER_HOLDER,
@@ -78,7 +79,7 @@ class Multiplier:
         matrix = self._triangle.unpack(delta)
         columns = self._masks.reshape(len(matrix), -1)
         self._ready = matmul(matrix, columns).reshape(self._masks.shape)
-        # Δ(e + v_C) + U_C e = (Δ + U_C)e + Δ v_C: Δ itself is not needed any more.
+        # Δ(e + v_C) + U_C e = (Δ + U_C)e + Δ v_C, so Δ itself is no longer needed.
         if self._first:
             self._mask += delta
         self._matrix = self._triangle.unpack(self._mask, out=matrix)
@@ -89,7 +90,7 @@ class Multiplier:
         return self._ring.reduce(share - self._masks[:, step])
 
     def product(self, e: Words, step: int) -> Words:
-        """This holder's share of A d, but for its share of Uv."""
+        """Return this holder's share of A d, without its share of Uv."""
         if e.shape[1] == 1:
             product = matvec(self._matrix, e[:, 0])[:, None]
         else:
@@ -108,9 +109,9 @@ def prepared(
     steps: int,
     amend: Callable[[Words], None] | None = None,
 ) -> Party[Multiplier]:
-    """A multiplier for A, of which this holder has a share (a triangle), after opening Δ.
+    """Open Δ and return the multiplier for A, of which this holder has a share (a triangle).
 
-    `amend` may add to the share under its mask, where a copy of it would cost memory.
+    `amend` may add to the masked share in place, because a copy would cost memory.
     """
     triangle = Triangle(shape[0])
     mask = holder.material.stream("matrix mask").words(triangle.size)
@@ -127,7 +128,7 @@ def prepared(
 
 
 def _open_in_place(holder: Holder, share: Words) -> Party[None]:
-    """Turn a share of Δ into Δ, part by part: at thousands of features every copy counts."""
+    """Turn a share of Δ into Δ in place, part by part, because a copy would cost memory."""
     parts = list(Triangle.messages(len(share)))
     for part in parts:
         yield Send(holder.other, MatrixShare(wire.Words.of(share[part])))
@@ -146,12 +147,12 @@ def multiplied_by(
 
 
 def second_product(holder: Holder, *, shape: tuple[int, int], step: int) -> Words:
-    """The second holder's share of Uv: the first is sent the rest of it."""
+    """Return the second holder's share of Uv; the dealer sends the first holder the rest."""
     return holder.material.stream("direction product", step).words(*shape)
 
 
 class MaskProducts:
-    """The dealer's side: Uv of any steps, less the second holder's shares."""
+    """The dealer's side: Uv of the given steps, less the second holder's shares."""
 
     def __init__(self, dealer: Dealer, shape: tuple[int, int]) -> None:
         triangle = Triangle(shape[0])

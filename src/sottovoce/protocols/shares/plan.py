@@ -8,11 +8,10 @@ r = b − Aθ at F + X and 2^e the power of two above the upper end, each step i
     θ ← θ + d
     r ← r − A d                                  exact: no rounding at all
 
-with a_k, b_k of q fraction bits. Since r is exact, whatever rounding did to d is
-seen by the next step and mended. As the residual shrinks at a rate that is known
-beforehand, θ, d and r are doubled now and then (`Step.doublings`): refinement of
-the precision while iterating, without a restart. Only the dividend must stay
-within 2^62, and that bound is worked out here, before anything is sent.
+with a_k, b_k of q fraction bits. Since r is exact, the next step corrects the rounding errors in d.
+The residual shrinks at a rate that is known beforehand, so θ, d and r are doubled from time to time
+(`IterationConstants.doublings`): the precision grows while iterating, without a restart. Only the
+dividend must stay within 2^62, and that bound is computed here, before anything is sent.
 """
 
 import math
@@ -33,9 +32,9 @@ from sottovoce.protocols.shares.course import (
     noise_bits,
 )
 
-# The dividend stays below 2^62: 2^61 for what it should be, and as much for rounding.
+# The dividend stays below 2^62: 2^61 for its exact value, and as much for rounding.
 _ROOM = 61
-# A matrix needs no more bits than these, and the right-hand side wants some, too.
+# A matrix needs no more bits than these; the rest is for the right-hand side.
 _WIDEST = 36
 
 
@@ -95,7 +94,7 @@ class ShareSolvePlan:
 
     @property
     def shift(self) -> int:
-        """By how many bits every step divides."""
+        """The number of bits by which every step divides."""
         return self.scale_bits + self.constant_bits
 
     @property
@@ -121,7 +120,7 @@ def matrix_word_bits(condition: float) -> int:
 
 
 def _check_room(course: "ExactIteration", *, scale_bits: int, lift: int, vector_bits: int) -> None:
-    """The rules of a plan; each names what to change."""
+    """Refuse a plan without enough room; each error names what to change."""
     left = _ROOM - scale_bits - course.constant_bits
     needed = noise_bits(len(course.constants))
     if left < needed:

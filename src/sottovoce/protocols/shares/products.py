@@ -1,4 +1,4 @@
-"""Products of two shared values, whatever the product: entry by entry, inner, outer.
+"""Products of two shared values: entry by entry, inner, outer or any other bilinear product.
 
     dealer        first (C)                                second (E)
       |  seeds ---->|--------------------------------------->|   (holders.py)
@@ -47,7 +47,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class DealtProduct(Message, frozen=True):
-    """The first holder's share of the product of two masks, which its seed cannot give."""
+    """The first holder's share of the product of two masks, which does not follow from its seed."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_FIRST_HOLDER,
@@ -58,7 +58,7 @@ class DealtProduct(Message, frozen=True):
 
 
 class FactorShare(MaskedShare, frozen=True):
-    """A share of a factor, less a dealt mask that serves this one product."""
+    """A share of a factor, less a dealt mask that is used for this product alone."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OTHER_HOLDER,
@@ -68,18 +68,18 @@ class FactorShare(MaskedShare, frozen=True):
 
 
 def times(left: Words, right: Words) -> Words:
-    """Entry by entry, with numpy's broadcasting."""
+    """Return the products entry by entry, with numpy's broadcasting."""
     return left * right
 
 
 def inner(left: Words, right: Words) -> Words:
-    """The sum of all products of entries, of shape (1,)."""
+    """Return the sum of all products of entries, of shape (1,)."""
     return np.atleast_1d((left * right).sum(dtype=np.uint64))
 
 
 @dataclass(frozen=True)
 class Product:
-    """A product of values of two shapes; `right` is None where a value meets itself."""
+    """A product of values of two shapes; `right` is None for the product of a value with itself."""
 
     form: Form
     left: Shape

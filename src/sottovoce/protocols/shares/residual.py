@@ -8,11 +8,11 @@
       |             |   share of the bit                     |
       |             |<-------------------------------------->|
 
-An upper end of the spectrum that was agreed too low, or a matrix that is not positive
-definite, makes the iteration grow instead of shrink: then the bit is false, and the solve
-stops loudly instead of giving a wrong model. Numbers that grew beyond the ring come back as
-noise of either sign, so the sum of squares must be below the tolerance *and* not negative;
-noise passes both with a probability below 2^-30.
+If the agreed upper end of the spectrum is too low, or the matrix is not positive definite, the
+iteration grows instead of shrinking. Then the bit is false, and the solve stops with an error
+instead of giving a wrong model. Numbers that grew beyond the ring wrap around to noise of either
+sign, so the sum of squares must be below the tolerance *and* not negative; noise passes both with a
+probability below 2^-30.
 
 Who learns what: both holders learn the bit, which is true in every honest run; all else
 that they see is uniform. The dealer receives nothing. Assuming that it pools with neither.
@@ -47,7 +47,7 @@ class ResidualBit(MaskedShare, frozen=True):
 
 
 def check_residual(holder: Holder, plan: ShareSolvePlan, residual: Words) -> Party[None]:
-    """Go on if the residual is below the plan's tolerance; else raise at both holders."""
+    """Raise at both holders unless the residual is below the plan's tolerance."""
     small = yield from truncated(
         holder, residual, RingTruncation(plan.residual_shift), purpose="residual"
     )
@@ -85,7 +85,7 @@ def deal_residual_check(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
 
 
 def _bits(holder: Holder, values: Words) -> Party[tuple[Words, Words]]:
-    """Shares of [x < 0] of two values."""
+    """Return shares of [x < 0] of two values."""
     bits = yield from negative(holder, values, purpose="residual")
     return bits[:1], bits[1:]
 

@@ -1,4 +1,4 @@
-"""Arithmetic mod 2^b in 64-bit words, so that what runs over 2^64 is proved by exhaustion over 2^8.
+"""Arithmetic mod 2^b in 64-bit words; tests try all values of a small ring, such as 2^8.
 
 Words are kept below 2^b; sums and products of words wrap around mod 2^64, which
 2^b divides, so one reduction after any of them is enough.
@@ -30,7 +30,7 @@ class Ring:
         return 1 << (self.bits - 2)
 
     def reduce(self, words: Words) -> Words:
-        """Words mod 2^bits; over 2^64 they are that already."""
+        """Return words mod 2^bits; for 64 bits nothing changes."""
         if self.bits == 64:
             return words
         return words & np.uint64((1 << self.bits) - 1)
@@ -48,12 +48,12 @@ class Ring:
         return words & np.uint64((1 << (self.bits - 1)) - 1)
 
     def signed(self, words: Words) -> NDArray[np.int64]:
-        """Words read as integers of either sign: −2^(bits−1) ≤ x < 2^(bits−1)."""
+        """Return words read as signed integers: −2^(bits−1) ≤ x < 2^(bits−1)."""
         spare = np.uint64(64 - self.bits)
         return (words << spare).view(np.int64) >> np.int64(spare)
 
     def spread(self, words: Words, entropy: Entropy) -> Words:
-        """Words that are these mod 2^bits, and uniform above: for a sum mod 2^64.
+        """Return the same words mod 2^bits with uniform higher bits, for a sum mod 2^64.
 
         Otherwise the sum would show how many of the summands exceeded 2^bits.
         """

@@ -1,4 +1,4 @@
-"""Scores of rows that the asker alone knows, from a model that two others hold in shares.
+"""Scores of rows that only the asker knows, from a model that two others hold in shares.
 
     dealer        first (C)                      second (E)                    asker
       |  seeds ---->|----------------------------->|                             |   (holders.py)
@@ -10,16 +10,16 @@
       |             |                              |   AskedRows: e = x − v     |
       |             |<-----------------------------|<----------------------------|
 
-⟨θ, x⟩ = ⟨Δ, e + v⟩ + ⟨u, e⟩ + ⟨u, v⟩ for every row x and every class: the first holder
-computes ⟨Δ, e + v_C⟩ + ⟨u_C, e⟩ + w_C, the second ⟨Δ, v_E⟩ + ⟨u_E, e⟩ + w_E, where w is dealt.
-Words have 32 bits where every score fits into a ring as short as that, else 64.
+⟨θ, x⟩ = ⟨Δ, e + v⟩ + ⟨u, e⟩ + ⟨u, v⟩ for every row x and every class: the first holder computes ⟨Δ,
+e + v_C⟩ + ⟨u_C, e⟩ + w_C, the second ⟨Δ, v_E⟩ + ⟨u_E, e⟩ + w_E, where w is dealt. Words have 32
+bits if every score fits into a ring of 32 bits, else 64.
 
 Who learns what: the holders see Δ and every e, uniform and independent of each other and of model
-and rows; u serves one query, v one row. The asker sees seeds, and nothing of the model. The dealer
-receives nothing. Any two of first, second and dealer together could read the rows, and the model;
-the asker adds nothing to what any one of them has. Where nobody else deals, the asker may deal for
-itself: then it and one holder together could read the model, and still nobody its rows.
-Assuming that everyone follows the protocol, and no two of them pool.
+and rows; u is used for one query, v for one row. The asker sees seeds, and nothing of the model.
+The dealer receives nothing. Any two of first, second and dealer together could read the rows and
+the model. The asker together with one of them learns no more than each alone. If nobody else deals,
+the asker may deal for itself: then it and one holder together could read the model, but still
+nobody else can read its rows. Assuming that everyone follows the protocol, and no two of them pool.
 """
 
 from collections.abc import Iterator
@@ -43,11 +43,11 @@ from sottovoce.protocols.shares.material import Context, Ledger
 from sottovoce.protocols.shares.rings import Ring
 
 SHORT_BITS = 32
-# The most bytes of a message of rows, which fits into one request of 2 MiB also in a
-# box (padded to 15 parts of 2^17), and the bytes of rows that are worked on at a time.
+# The most bytes of a message of rows: in a box (padded to 15 parts of 2^17) it still fits into one
+# request of 2 MiB. Then the bytes of rows that are processed at a time.
 _MESSAGE_BYTES = 15 * 2**17 - 2**10
 _CACHE_BYTES = 2**19
-# A row's last columns, of which holders keep their shares: what public thresholds are taken from.
+# The number of a row's last columns whose shares the holders keep: thresholds multiply them.
 TAIL = 2
 
 WireWords = wire.Words | wire.ShortWords
@@ -116,12 +116,12 @@ class RowPlan:
 
     @property
     def is_short(self) -> bool:
-        """Whether words of 32 bits are enough."""
+        """Whether words of 32 bits are large enough."""
         return self.ring.bits <= SHORT_BITS
 
     @property
     def word_bytes(self) -> int:
-        """The size of a word on its way."""
+        """The number of bytes of a word in a message."""
         return 4 if self.is_short else 8
 
     def draw(self, entropy: Entropy, *shape: int) -> AnyWords:
@@ -129,19 +129,19 @@ class RowPlan:
         return entropy.short_words(*shape) if self.is_short else entropy.words(*shape)
 
     def narrowed(self, words: Words) -> AnyWords:
-        """Shares mod 2^64 as words of this plan."""
+        """Return shares mod 2^64 as words of this plan."""
         return words.astype(np.uint32) if self.is_short else words
 
     def widened(self, words: AnyWords) -> Words:
-        """Words of this plan as shares in the ring."""
+        """Return words of this plan as shares in the ring."""
         return self.ring.reduce(words.astype(np.uint64, copy=False))
 
     def written(self, words: AnyWords) -> WireWords:
-        """Words as they travel."""
+        """Return words in the form in which they are sent."""
         return wire.ShortWords.of(words) if self.is_short else wire.Words.of(words)  # type: ignore[arg-type]
 
     def read(self, words: WireWords, shape: tuple[int, ...], *, sender: str, what: str) -> AnyWords:
-        """Words as they came, if they are of the agreed size and number."""
+        """Return received words, after checking their size and shape."""
         expected = wire.ShortWords if self.is_short else wire.Words
         if not isinstance(words, expected) or words.shape != shape:
             raise ViolationError(
@@ -152,11 +152,11 @@ class RowPlan:
         return words.array()
 
     def messages(self) -> Iterator[slice]:
-        """The rows that travel together."""
+        """Yield the rows that are sent together."""
         return self._cut(range(self.documents), _MESSAGE_BYTES)
 
     def pieces(self, part: slice) -> Iterator[slice]:
-        """The rows of a message that are worked on together."""
+        """Yield the rows of a message that are processed together."""
         return self._cut(range(part.start, part.stop), _CACHE_BYTES)
 
     def _cut(self, rows: range, size: int) -> Iterator[slice]:
@@ -188,7 +188,7 @@ class _Masks:
 def score_shares(
     holder: Holder, plan: RowPlan, model: Words, *, asker: str, context: Context
 ) -> Party[Scored]:
-    """At a holder: its shares of every score, from its share of the model (columns, classes)."""
+    """At a holder: return its shares of every score, given its share of the model."""
     shape = (plan.columns, plan.classes)
     if model.shape != shape:
         raise MismatchError(f"rows: expected a model of shape {shape}, found {model.shape}")
@@ -221,7 +221,7 @@ def _opened_model(holder: Holder, plan: RowPlan, share: AnyWords) -> Party[AnyWo
 
 
 def _dealt(holder: Holder, plan: RowPlan) -> Party[AnyWords]:
-    """A holder's share of ⟨u, v⟩ of every row."""
+    """Return a holder's share of ⟨u, v⟩ of every row."""
     shape = (plan.documents, plan.classes)
     if not holder.first:
         return plan.draw(holder.material.stream("scores of masks"), *shape)
@@ -232,7 +232,7 @@ def _dealt(holder: Holder, plan: RowPlan) -> Party[AnyWords]:
 def deal_scores(
     dealer: Dealer, plan: RowPlan, context: Context, *, asker: str = ""
 ) -> Party[RowSeeds]:
-    """At the dealer: seeds to the asker (unless it deals for itself), then the scores of masks."""
+    """At the dealer: send the asker seeds (unless it deals for itself), then scores of masks."""
     streams = dealer.streams("model mask")
     ours, theirs = (plan.draw(stream, plan.columns, plan.classes) for stream in streams)
     model = ours + theirs
@@ -254,9 +254,9 @@ def deal_scores(
 def send_rows(
     trio: Trio, plan: RowPlan, rows: sparse.csr_array, seeds: RowSeeds, context: Context
 ) -> Party[None]:
-    """At the asker: every row under its masks, to both holders.
+    """At the asker: send every row under its masks to both holders.
 
-    The second gets each part first: if the first has all rows, so has the second.
+    The second holder gets each part first, so if the first has all rows, the second has them too.
     """
     if rows.shape != (plan.documents, plan.columns):
         raise MismatchError(
@@ -285,7 +285,7 @@ def masks_type(plan: RowPlan) -> Any:
 
 
 def _add_rows(masked: AnyWords, rows: sparse.csr_array, piece: slice) -> None:
-    """Add the few entries that the rows have."""
+    """Add the nonzero entries of the rows."""
     start, stop = rows.indptr[piece.start], rows.indptr[piece.stop]
     counts = np.diff(rows.indptr[piece.start : piece.stop + 1])
     places = np.repeat(np.arange(len(counts)), counts) * masked.shape[1] + rows.indices[start:stop]
@@ -303,7 +303,7 @@ def run(
     entropy: Entropy,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """Scores in memory: shares of them at both holders, and what everybody saw."""
+    """Run the protocol in memory; return both holders' shares of the scores, and all views."""
     asker = "asker"
 
     def holder(me: str, share: Words) -> Party[Scored]:

@@ -1,4 +1,4 @@
-"""Shares of [x < 0] for many shared values x, by one dealt comparison each.
+"""Shares of [x < 0] for many shared values x, with one dealt comparison for each.
 
     dealer        first (C)                                second (E, or the asker)
       |  seeds ---->|--------------------------------------->|   (holders.py)
@@ -45,7 +45,7 @@ from sottovoce.protocols.shares.comparison import (
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
-# Comparison keys in a message of 25 MB: a key of 63 levels takes 1.5 KB.
+# The number of comparison keys in a message of 25 MB: a key of 63 levels takes 1.5 KB.
 _KEYS_PER_MESSAGE = 16_384
 
 
@@ -68,7 +68,7 @@ class DealtComparisons(Message, frozen=True):
 
 
 class DealtTops(Message, frozen=True):
-    """The first holder's shares of msb(ρ), which its seed cannot give."""
+    """The first holder's shares of msb(ρ), which do not follow from its seed."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_FIRST_HOLDER,
@@ -79,7 +79,7 @@ class DealtTops(Message, frozen=True):
 
 
 class ComparandShare(MaskedShare, frozen=True):
-    """A share of x̂ = x + ρ, where the sign of x is asked for."""
+    """A share of x̂ = x + ρ, opened to find the sign of x."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OTHER_HOLDER,
@@ -101,8 +101,8 @@ def negative(holder: Holder, shares: Words, *, purpose: str, ring: Ring = RING64
     masked = ring.reduce(shares.reshape(count) + mask)
     early: list[Corrections] = []
     if not holder.first:
-        # The asker opens nothing before it has all that it needs: if the dealer leaves in between,
-        # the first holder comes no further either, and tells no label that nobody could read.
+        # The asker opens nothing before it has all keys. If the dealer leaves in between, the first
+        # holder cannot continue either, and no label is spent that nobody could read.
         for part in _parts(count):
             keys = yield from _keys(holder, part, ring)
             early.append(keys)
@@ -141,13 +141,13 @@ def deal_signs(dealer: Dealer, count: int, *, purpose: str, ring: Ring = RING64)
 
 
 def _xor_public(bits: Words, public: Words, *, first: bool) -> Words:
-    """Shares of bit ⊕ public: b where the public bit is 0, 1 − b where it is 1."""
+    """Return shares of bit ⊕ public: b where the public bit is 0, 1 − b where it is 1."""
     flipped = (bits ^ (np.uint64(0) - public)) + public
     return flipped + public if first else flipped
 
 
 def _keys(holder: Holder, part: slice, ring: Ring) -> Party[Corrections]:
-    """The next keys, if they are as many and as deep as agreed."""
+    """Return the next keys, after checking their number and depth."""
     dealt = yield from receive(holder.trio.dealer, DealtComparisons)
     levels, count = ring.bits - 1, part.stop - part.start
     shapes = ((levels, count, 2), (levels, count), (count,))

@@ -74,13 +74,13 @@ from sottovoce.protocols.shares.truncation import (
     TruncationHalf,
 )
 
-# Columns that the dealer multiplies at a time, and words of one kind in a message (16 MB).
+# Columns that the dealer multiplies at a time; words of one kind in a message (16 MB).
 _COLUMNS = 256
 _MESSAGE_WORDS = 2**21
 
 
 class AgreedPlan(Message, frozen=True):
-    """The hash of the plan that a party is about to follow."""
+    """The hash of the plan that a party is going to follow."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_BOTH_HOLDERS,
@@ -107,9 +107,9 @@ class DealtSteps(Message, frozen=True):
 class SystemShare:
     """One holder's shares of A (a triangle, without Γ) and of b, and the public diagonal of Γ.
 
-    Where there is a `tilt` g, the penalty is Γ + g gᵀ, and the last diagonal entry of Γ may be 0:
-    the maker of the plan knows that its lower end still holds. `border` is to be added to this
-    holder's share of the last column of A.
+    With a `tilt` g the penalty is Γ + g gᵀ, and the last diagonal entry of Γ may be 0: the maker of
+    the plan made sure that its lower end still holds. `border` is added to this holder's share of
+    the last column of A.
     """
 
     matrix: Words
@@ -144,7 +144,7 @@ class SystemShare:
             )
 
     def amend(self, share: Words, plan: ShareSolvePlan, *, first: bool) -> None:
-        """Add to a share of A, masked or not, all that it does not hold yet."""
+        """Add penalties, tilt and border to a share of A, in place, masked or not."""
         triangle = Triangle(plan.system.features)
         if self.border is not None:
             share[triangle.last_column()] += self.border
@@ -184,7 +184,7 @@ def deal_solve(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
 
 
 def _agree(holder: Holder, plan: ShareSolvePlan) -> Party[None]:
-    """Both holders and the dealer follow the same plan, or nothing is opened."""
+    """Check that both holders and the dealer follow the same plan, before anything is opened."""
     digest = plan.digest()
     yield Send(holder.other, AgreedPlan(digest))
     for name in (holder.trio.dealer, holder.other):
@@ -221,7 +221,7 @@ def _iterate(
 def _dividend(
     plan: ShareSolvePlan, step: IterationConstants, direction: Words, residual: Words
 ) -> Words:
-    """a·2^(F+e)·d + b·r, of which the quotient is the next direction."""
+    """Return a·2^(F+e)·d + b·r, whose quotient is the next direction."""
     momentum = np.uint64((step.momentum << plan.scale_bits) % 2**64)
     return direction * momentum + residual * np.uint64(step.gain)
 
@@ -237,7 +237,7 @@ class _StepHalf:
 def _next_halves(
     holder: Holder, plan: ShareSolvePlan, truncation: RingTruncation, start: int
 ) -> Party[list[_StepHalf]]:
-    """The dealt numbers of the steps from `start` on, as many as come in one message."""
+    """Return the dealt numbers of the steps from `start` on that one message carries."""
     steps = next(chunk for chunk in _chunks(plan) if chunk.start == start)
     streams = [holder.material.stream("division", step) for step in steps]
     if not holder.first:
@@ -273,7 +273,7 @@ def _dealt_steps(
 
 
 def _chunks(plan: ShareSolvePlan) -> Iterator[range]:
-    """The steps that share a message of the dealer."""
+    """Yield the steps whose numbers share a message of the dealer."""
     words = plan.system.features * plan.system.classes
     size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))
     for start in range(0, len(plan.steps), size):
@@ -289,7 +289,7 @@ def run(
     entropy: Entropy,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole solve in memory: both holders' shares of θ, and what everybody saw."""
+    """Run the solve in memory; return both holders' shares of θ, and all views."""
     programs = HolderPrograms(
         lambda holder: solve(holder, plan, systems[0]),
         lambda holder: solve(holder, plan, systems[1]),

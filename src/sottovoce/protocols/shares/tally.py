@@ -1,4 +1,4 @@
-"""The number of values in each group that are not negative: every comparison stays shared.
+"""Counts of the values in each group that are not negative; every comparison stays shared.
 
     dealer        coordinator (first)                      asker (second)
       |  seeds, comparison keys, a product of masks          |
@@ -9,9 +9,9 @@
       |             |<-------------------------------------->|
 
 The values are the scores of documents less public thresholds, (documents, classes,
-thresholds). The asker alone knows which documents are of a class and which are not; two
-groups of ones and zeros say so, and a padded row is of neither. One dealt product adds the
-comparisons of every group up: both end with shares of (classes, 2, thresholds) counts.
+thresholds). Only the asker knows which documents are of a class and which are not. It states this
+in two groups of ones and zeros; a padded row is in neither. One dealt product adds up the
+comparisons of every group: both holders end with shares of (classes, 2, thresholds) counts.
 
 Who learns what: each holder sees uniform words, and nobody sees a comparison or a count; the
 receiver of several askers' counts opens their sum alone. The dealer receives nothing. Assuming
@@ -35,7 +35,7 @@ from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.signs import deal_signs, negative
 
 GROUPS = 2
-"""Documents of a class, and documents that are not of it."""
+"""The two groups of a class: documents of it, and documents that are not."""
 
 _PURPOSE = "tally"
 
@@ -62,27 +62,27 @@ class TallyPlan:
 
     @property
     def values(self) -> tuple[int, int, int]:
-        """The shape of what is compared."""
+        """The shape of the compared values."""
         return self.documents, self.classes, self.thresholds
 
     @property
     def groups(self) -> tuple[int, int, int]:
-        """The shape of what the asker knows."""
+        """The shape of the groups."""
         return self.documents, self.classes, GROUPS
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """The shape of what comes out."""
+        """The shape of the counts."""
         return self.classes, GROUPS, self.thresholds
 
     @property
     def product(self) -> Product:
-        """The comparisons of every group, added up."""
+        """The product that adds up the comparisons of every group."""
         return Product(_added_up, self.groups, self.values, self.ring)
 
 
 def _added_up(groups: Words, bits: Words) -> Words:
-    """Σ over documents of group × bit: (classes, groups, thresholds)."""
+    """Return Σ over documents of group × bit: (classes, groups, thresholds)."""
     sums = [
         (groups[:, :, group, np.newaxis] * bits).sum(axis=0, dtype=np.uint64)
         for group in range(groups.shape[2])
@@ -93,7 +93,7 @@ def _added_up(groups: Words, bits: Words) -> Words:
 def tally(holder: Holder, plan: TallyPlan, values: Words, groups: Words | None) -> Party[Words]:
     """A holder's shares of the counts, from its shares of values and groups.
 
-    An asker that is itself a holder knows the groups: then the coordinator has none.
+    An asker that is itself a holder passes the groups; the coordinator then passes None.
     """
     if values.shape != plan.values or (groups is not None and groups.shape != plan.groups):
         raise MismatchError(f"tally: expected values of shape {plan.values}, found {values.shape}")
@@ -120,7 +120,7 @@ def run(
     entropy: Entropy,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole tally in memory: shares of the counts at both holders, and what everybody saw."""
+    """Run the tally in memory; return both holders' shares of the counts, and all views."""
     programs = HolderPrograms(
         lambda holder: tally(holder, plan, values[0], None),
         lambda holder: tally(holder, plan, values[1], groups),

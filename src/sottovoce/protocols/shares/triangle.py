@@ -1,4 +1,4 @@
-"""Symmetric matrices as they travel: the upper triangle, row by row, in one array of words."""
+"""Symmetric matrices in the form in which they are sent: the upper triangle, row by row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import MismatchError
 from sottovoce.numbers.ring import Words
 
-# The words of a message of 16 MB.
+# The number of words in a message of 16 MB.
 MESSAGE_WORDS = 2**21
 _MIRROR = 256
 N = TypeVar("N", bound=np.generic)
@@ -41,7 +41,7 @@ class Triangle:
         return np.append(self.diagonal()[1:], self.size) - 1
 
     def pack(self, matrix: NDArray[N]) -> NDArray[N]:
-        """The upper triangle of a matrix, of words or of what will become words."""
+        """Return the upper triangle of a matrix, row by row."""
         if matrix.shape != (self.side, self.side):
             raise MismatchError(
                 f"triangle: expected a matrix of {self.side} × {self.side}, found {matrix.shape}"
@@ -52,10 +52,10 @@ class Triangle:
         return packed
 
     def unpack(self, packed: Words, out: Words | None = None) -> Words:
-        """The whole symmetric matrix of a triangle, into `out` where it is given."""
+        """Return the whole symmetric matrix of a triangle; write it to `out` if that is given."""
         self.check(packed)
         matrix = np.empty((self.side, self.side), np.uint64) if out is None else out
-        # Mirrored panel by panel: a whole column at a time would miss the cache at every entry.
+        # Panel by panel: copying a whole column at a time would miss the cache at every entry.
         for first in range(0, self.side, _MIRROR):
             last = min(first + _MIRROR, self.side)
             for row in range(first, last):
@@ -66,7 +66,7 @@ class Triangle:
         return matrix
 
     def panels(self, words: int) -> Iterator[range]:
-        """Rows in groups of about this number of words, at least one row each."""
+        """Yield rows in groups of about this number of words, at least one row each."""
         first = 0
         for row in range(1, self.side + 1):
             if row == self.side or self.start(row + 1) - self.start(first) > words:
@@ -83,6 +83,6 @@ class Triangle:
 
     @staticmethod
     def messages(size: int) -> Iterator[slice]:
-        """The words of a triangle in parts that fit into a message."""
+        """Yield the words of a triangle in parts that fit into a message."""
         for start in range(0, size, MESSAGE_WORDS):
             yield slice(start, min(start + MESSAGE_WORDS, size))

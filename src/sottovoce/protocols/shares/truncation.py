@@ -1,4 +1,4 @@
-"""Exact division of shared values by 2^f, with a random number that a dealer made up.
+"""Exact division of shared values by 2^f, with random numbers of a dealer.
 
     dealer        first (C)                                second (E)
       |  seed       |                                        |
@@ -14,10 +14,10 @@
 
 Result: shares of ⌊x/2^f⌋ or ⌊x/2^f⌋ + 1, the latter with probability frac(x/2^f):
 unbiased. With x' = x + 2^62, ⌊x'/2^f⌋ = ⌊z/2^f⌋ − ⌊r/2^f⌋ + 2^(64−f)·msb(r)·(1 − msb(z)):
-where r has its top bit and z has not, x' + r went over 2^64. This holds for
-−2^62 ≤ x < 2^62 only; outside it is silently wrong, so plans check their bounds
-before anything is sent. (Shifting each share by itself needs no dealer, and is
-wrong now and then: it has no place here.)
+if the top bit of r is set and that of z is not, x' + r exceeded 2^64. This holds for −2^62 ≤ x <
+2^62 only. Outside that range the result is wrong without an error, so plans check their bounds
+before anything is sent. (Shifting each share by itself would need no dealer, but it is sometimes
+wrong.)
 
 Who learns what: each holder sees z, uniform whatever x is; the dealer receives
 nothing. Assuming that the dealer pools with neither of them.
@@ -44,7 +44,7 @@ from sottovoce.protocols.shares.rings import RING64, Ring
 
 
 class DealtQuotients(Message, frozen=True):
-    """The first holder's shares of ⌊r/2^f⌋ and msb(r), which its seed cannot give."""
+    """The first holder's shares of ⌊r/2^f⌋ and msb(r), which do not follow from its seed."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_FIRST_HOLDER,
@@ -56,7 +56,7 @@ class DealtQuotients(Message, frozen=True):
 
 
 class DividendShare(MaskedShare, frozen=True):
-    """A share of z = x + 2^62 + r, where x is to be divided by 2^f."""
+    """A share of z = x + 2^62 + r, opened to divide x by 2^f."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_OTHER_HOLDER,
@@ -89,12 +89,12 @@ class RingTruncation:
         )
 
     def first_half(self, stream: Entropy, correction: "TruncationCorrection") -> "TruncationHalf":
-        """The first holder's half, from its stream and what it was sent."""
+        """Return the first holder's half, from its stream and the dealer's correction."""
         mask = self.ring.draw(stream, *correction.quotient.shape)
         return TruncationHalf(mask, correction.quotient, correction.top)
 
     def second_half(self, stream: Entropy, *shape: int) -> "TruncationHalf":
-        """The second holder's half: all of it from its stream."""
+        """Return the second holder's half, which follows from its stream alone."""
         mask, quotient, top = (self.ring.draw(stream, *shape) for _ in range(3))
         return TruncationHalf(mask, quotient, top)
 

@@ -1,4 +1,4 @@
-"""The verdict without a dealer: the asker learns the labels of its documents, nobody anything else.
+"""The verdict without a dealer: the asker learns the labels of its documents, others nothing.
 
     key holder (first, the coordinator)                    asker (second)
       |   every level: digits, blinded tests                 |   (carries.py)
@@ -11,16 +11,16 @@
       |----------------------------------------------------->|
 
 The shares and the labels are those of verdict.py: two classes give a sign, more a tournament in
-⌈log2 K⌉ levels, a tie goes to the lower index. The bit of a comparison carries on the larger
-value and its index: D holds both differences side by side, and the asker, who knows β_A, picks
-the one or the other of two products and adds its own part, β·D_A, to it. What the key holder
-opens is noise to it (m is κ bits longer than β·D); what it keeps of that, modulo 2^b for a value
-and modulo K for an index, and what m is, are the new shares.
+⌈log2 K⌉ levels, a tie goes to the lower index. The bit of a comparison selects the larger value and
+its index: D holds both differences side by side, and the asker, who knows β_A, takes one of two
+products and adds its own part, β·D_A. What the key holder opens is noise to it (m is κ bits longer
+than β·D). The opened number, modulo 2^b for a value and modulo K for an index, and −m are the new
+shares.
 
 Who learns what: the asker learns the labels, of several classes only the winner. The key holder
-sees coins and noise. An asker who deviates makes the key holder open what it likes, and is told
-one bit of that for a sign and a number below K for a winner, as much as the labels that were
-counted against its budget; the program answers each message once, in its turn, and refuses any
+sees coins and noise. An asker who deviates can make the key holder open numbers of its choice. It
+receives one bit of them for a sign and a number below K for a winner: no more than the labels that
+were counted against its budget. The program answers each message once, in order, and refuses any
 other number of ciphertexts. Assuming that the two do not pool what they saw, and that Paillier
 hides.
 """
@@ -54,12 +54,12 @@ from sottovoce.protocols.two_party.masks import Masking, filled
 from sottovoce.wire import Codec
 
 BIT = Scale(0, 1)
-# Choices that travel together: three ciphertexts each.
+# The number of choices that are sent together: three ciphertexts each.
 _TOGETHER = 1024
 
 
 class Choices(Message, frozen=True):
-    """The coordinator's bits, and its differences times the bits and times their opposites."""
+    """The coordinator's bits, and its differences times the bits and times the opposite bits."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER_ENCRYPTED,
@@ -72,7 +72,7 @@ class Choices(Message, frozen=True):
 
 
 class MaskedChoices(Message, frozen=True):
-    """Differences that were chosen, or zeros, under masks."""
+    """Chosen differences, or zeros, under masks."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_DECRYPTING_COORDINATOR,
@@ -102,17 +102,17 @@ class ChoicePlan:
 
     @property
     def classes(self) -> int:
-        """Indices are shared modulo this."""
+        """The number of classes, modulo which indices are shared."""
         return self.verdict.scores
 
     @property
     def value_mask(self) -> int:
-        """Masks of values are below this: κ bits longer than the sum of two shares."""
+        """The bound of masks of values: κ bits longer than the sum of two shares."""
         return 1 << (self.verdict.ring.bits + 1 + self.masking.kappa)
 
     @property
     def index_mask(self) -> int:
-        """Masks of indices are below this, a multiple of the number of classes."""
+        """The bound of masks of indices, a multiple of the number of classes."""
         return self.classes << (1 + self.masking.kappa)
 
     @property
@@ -122,17 +122,17 @@ class ChoicePlan:
 
     @property
     def difference(self) -> Scale:
-        """A holder's share of both differences, side by side."""
+        """The scale of a holder's share of both differences, side by side."""
         return Scale(0, (self.classes << self.place) - 1)
 
     @property
     def mask(self) -> Scale:
-        """Both masks, side by side."""
+        """The scale of both masks, side by side."""
         return Scale(0, (self.index_mask << self.place) - 1)
 
     @property
     def scale(self) -> Scale:
-        """A masked step."""
+        """The scale of a masked step."""
         return self.difference.plus(self.difference).plus(self.mask)
 
     def slots(self, plaintext_bits: int) -> Slots:
@@ -140,12 +140,12 @@ class ChoicePlan:
         return Slots.fit(self.scale.bound, plaintext_bits=plaintext_bits)
 
     def joined(self, values: Words, indices: Words) -> list[int]:
-        """Differences of values and of indices, side by side."""
+        """Return differences of values and of indices, side by side."""
         pairs = zip(values.ravel().tolist(), indices.ravel().tolist(), strict=True)
         return [value + (index << self.place) for value, index in pairs]
 
     def split(self, steps: list[int], shape: tuple[int, ...]) -> tuple[Words, Words]:
-        """Shares of both steps out of what is side by side."""
+        """Return shares of both steps from numbers that hold them side by side."""
         ring, low = self.verdict.ring, (1 << self.place) - 1
         values = [(step & low) & ((1 << ring.bits) - 1) for step in steps]
         indices = [(step >> self.place) % self.classes for step in steps]
@@ -168,7 +168,7 @@ class Candidates:
         return int(self.values.shape[1]) // 2
 
     def sides(self) -> tuple["Candidates", "Candidates"]:
-        """Left and right of every pair."""
+        """Return the left and the right candidates of every pair."""
         end = 2 * self.pairs
         return (
             Candidates(self.values[:, 0:end:2], self.indices[:, 0:end:2]),
@@ -176,7 +176,7 @@ class Candidates:
         )
 
     def less(self, other: "Candidates", plan: ChoicePlan) -> "Candidates":
-        """The differences from others."""
+        """Return the differences from other candidates."""
         classes = np.uint64(plan.classes)
         return Candidates(
             plan.verdict.ring.reduce(self.values - other.values),
@@ -184,7 +184,7 @@ class Candidates:
         )
 
     def stepped(self, steps: tuple[Words, Words], plan: ChoicePlan) -> "Candidates":
-        """The winners: the left ones plus a step each; one without a partner stays as it is."""
+        """Return the winners: left ones plus a step each; one without a partner is unchanged."""
         left, _ = self.sides()
         rest = slice(2 * self.pairs, None)
         values = plan.verdict.ring.reduce(left.values + steps[0])
@@ -215,7 +215,7 @@ def give_labels(side: KeySide, plan: VerdictPlan, scores: Words) -> Party[None]:
 
 
 def ask_labels(side: AskSide, plan: VerdictPlan, scores: Words) -> Party[NDArray[np.int64]]:
-    """The asker's part: the index of the winner, or 1 where a single score is not negative."""
+    """The asker's part: return the winner's index, or 1 where a single score is not negative."""
     values = _checked(plan, scores)
     if plan.scores == 1:
         bits = yield from ask_signs(side, values, ring=plan.ring)
@@ -243,7 +243,7 @@ def _checked(plan: VerdictPlan, scores: Words) -> Words:
 
 
 def _told(side: AskSide, plan: VerdictPlan, *, below: int) -> Party[Words]:
-    """The coordinator's shares of the labels, if they are as many and as small as agreed."""
+    """Return the coordinator's shares of the labels, after checking their number and size."""
     share = yield from receive(side.holder, LabelShare)
     words = share.words.array()
     if words.shape != (plan.documents,) or (words >= below).any():
@@ -262,7 +262,7 @@ def _parts(count: int) -> list[slice]:
 def _give_steps(
     side: KeySide, plan: ChoicePlan, bits: Words, apart: Candidates
 ) -> Party[tuple[Words, Words]]:
-    """The key holder's shares of bit × difference."""
+    """Return the key holder's shares of bit × difference."""
     own, steps = plan.joined(apart.values, apart.indices), []
     slots = plan.slots(side.key.public.plaintext_bits)
     for part in _parts(len(own)):
@@ -283,7 +283,7 @@ def _give_steps(
 def _ask_steps(
     side: AskSide, plan: ChoicePlan, bits: Words, apart: Candidates
 ) -> Party[tuple[Words, Words]]:
-    """The asker's shares of bit × difference: what it drew as masks, with the other sign."""
+    """Return the asker's shares of bit × difference: the negated masks that it drew."""
     own = plan.joined(apart.values, apart.indices)
     values = [side.entropy.below(plan.value_mask) for _ in own]
     indices = [side.entropy.below(plan.index_mask) for _ in own]
@@ -302,7 +302,7 @@ def _ask_steps(
 def _chosen(
     side: AskSide, plan: ChoicePlan, choices: Choices, bits: Words, own: list[int]
 ) -> Unsent:
-    """⟨⟨β·D⟩⟩: one of the two products, and β times the asker's own part."""
+    """Return ⟨⟨β·D⟩⟩: one of the two products plus β times the asker's own part."""
     layout = Layout((len(own),))
     theirs = side.checked(choices.bits, layout, BIT)
     kept = side.checked(choices.kept, layout, plan.difference).residues
@@ -324,7 +324,7 @@ def run(
     *,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole verdict in memory: the labels at the asker, and what everybody saw."""
+    """Run the verdict in memory; return the asker's labels, and all views."""
     first, second = sides
     programs: dict[str, Party[Any]] = {
         second.holder: give_labels(first, plan, scores[0]),

@@ -1,4 +1,4 @@
-"""Count the values of each group that are not negative, without a dealer; no comparison is opened.
+"""Counts of the values in each group that are not negative, without a dealer.
 
     key holder (first, the coordinator)                    asker (second)
       |   digits once, blinded tests for every threshold     |   (carries.py)
@@ -9,15 +9,15 @@
       |<-----------------------------------------------------|
 
 The values, groups and counts are those of tally.py: scores of documents less public thresholds.
-The asker alone knows which documents are of a class, and β_A; so every count is a sum of
-ciphertexts ⟨⟨β_C⟩⟩, or of what they lack of 1. What the key holder opens is noise to it; modulo a
-power of two above every joint count, that and the mask are shares.
+Only the asker knows β_A and which documents are of a class, so every count is a sum of ciphertexts
+⟨⟨β_C⟩⟩ and ⟨⟨1 − β_C⟩⟩. What the key holder opens is noise to it. Modulo a power of two above every
+joint count, the opened number and the negated mask are shares.
 
 Who learns what: nobody learns a comparison or a count; the party that adds up the counts of several
-askers opens their sum alone. An asker who deviates brings another number into that sum: it could do
-so anyway, with its own share, and if it makes the key holder open something else instead, no more
-of that than a count's bits reach the joint table, which shows no row below the plan's minimum.
-Assuming that the two do not pool what they saw, and that Paillier hides.
+askers opens only their sum. An asker who deviates can bring another number into that sum, which it
+could do anyway with its own share. If it makes the key holder open something else, only as many
+bits as a count has reach the joint table, and that shows no row below the plan's minimum. Assuming
+that the two do not pool what they saw, and that Paillier hides.
 """
 
 from typing import ClassVar
@@ -43,7 +43,7 @@ from sottovoce.protocols.shares.tally import GROUPS, TallyPlan
 from sottovoce.protocols.two_party.masks import Masking, filled
 
 _BIT = Scale(0, 1)
-# Bits that travel together, a ciphertext each.
+# The number of bits that are sent together, a ciphertext each.
 _TOGETHER = 8192
 
 
@@ -80,7 +80,7 @@ def _masks(ring: Ring, masking: Masking) -> Scale:
 def _slots(
     plan: TallyPlan, ring: Ring, masking: Masking, key: PublicKey
 ) -> tuple[Slots, Layout, Scale]:
-    """The slots in which counts under masks travel."""
+    """Return the slots, layout and scale of masked counts."""
     scale = Scale(0, plan.documents).plus(_masks(ring, masking))
     slots = Slots.fit(scale.bound, plaintext_bits=key.plaintext_bits)
     classes, groups, thresholds = _shape(plan)
@@ -94,7 +94,7 @@ def _parts(plan: TallyPlan) -> list[slice]:
 
 
 def give_tally(side: KeySide, plan: TallyPlan, scores: Words, *, counts: Ring) -> Party[Words]:
-    """The coordinator's shares of the counts mod 2^`counts`.bits, from those of the scores."""
+    """Return the coordinator's shares of the counts mod 2^`counts`.bits."""
     if scores.shape != plan.values[:2]:
         raise MismatchError(f"tally: expected scores of shape {plan.values[:2]}")
     bits = yield from give_signs(
@@ -113,7 +113,7 @@ def give_tally(side: KeySide, plan: TallyPlan, scores: Words, *, counts: Ring) -
 def ask_tally(
     side: AskSide, plan: TallyPlan, values: Words, groups: Words, *, counts: Ring
 ) -> Party[Words]:
-    """The asker's shares of the counts; `groups` says which documents are of a class."""
+    """Return the asker's shares of the counts; `groups` says which documents are of a class."""
     if values.shape != plan.values or groups.shape != plan.groups:
         raise MismatchError(f"tally: expected values of shape {plan.values}, found {values.shape}")
     rows = plan.documents * plan.classes
@@ -137,7 +137,7 @@ def ask_tally(
 
 
 class _Sums:
-    """⟨⟨counts⟩⟩ as they grow: 1 − β is β_C's opposite for β_A = 0, and β_C itself for β_A = 1."""
+    """The running ⟨⟨counts⟩⟩ of 1 − β, which is 1 − β_C for β_A = 0 and β_C for β_A = 1."""
 
     def __init__(self, key: PublicKey, shape: tuple[int, int, int]) -> None:
         self._key, self._shape = key, shape
@@ -148,7 +148,7 @@ class _Sums:
         self._known = np.zeros(size, np.int64)
 
     def add(self, part: slice, theirs: tuple[Residue, ...], bits: Words, groups: Words) -> None:
-        """Add rows (documents × classes), each in the group that the asker knows it is of."""
+        """Add rows (documents × classes), each to the group to which it belongs."""
         classes, each, thresholds = self._shape
         for row, number in enumerate(range(part.start, part.stop)):
             for group in np.flatnonzero(groups[row]).tolist():
@@ -162,7 +162,7 @@ class _Sums:
             self._known[at] += 1 - bit
 
     def sealed(self, documents: int) -> Unsent:
-        """The counts."""
+        """Return the encrypted counts."""
         square, scale = self._key.square, Scale(0, documents)
         residues = square.multiplied(self._more, square.inverses(self._less))
         sums = Unsent(self._key, tuple(residues), Layout((len(residues),)), scale)

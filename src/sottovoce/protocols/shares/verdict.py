@@ -1,4 +1,4 @@
-"""The dealt verdict: the asker learns the labels of its documents, and nobody anything else.
+"""The verdict with a dealer: the asker learns the labels of its documents, others nothing.
 
     dealer        coordinator (first)                      asker (second)
       |  seeds, comparison keys, products of masks           |
@@ -10,9 +10,9 @@
       |             |   its share of the label               |
       |             |--------------------------------------->|
 
-Two classes: the label is [α ≥ 0]. More: a tournament over the scores, K − 1 comparisons in
-⌈log2 K⌉ levels, each followed by two dealt products that carry on the larger value and its
-index; a tie goes to the lower index. Only the last index is put together, at the asker.
+With two classes the label is [α ≥ 0]. With more, the scores meet in a tournament of K − 1
+comparisons in ⌈log2 K⌉ levels, each followed by two dealt products that select the larger value and
+its index; a tie goes to the lower index. Only the last index is put together, at the asker.
 
 Who learns what: the coordinator sees uniform words only, neither score nor label; the asker
 sees uniform words and the label. The dealer, who could read scores off what is opened,
@@ -51,7 +51,7 @@ from sottovoce.protocols.shares.products import (
 from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.shares.signs import DealtComparisons, DealtTops, deal_signs, negative
 
-# Everything that a dealer of verdicts sends to the coordinator.
+# The kinds of messages that a dealer of verdicts sends to the coordinator.
 DEALT_KINDS: tuple[type[Message], ...] = (DealtSeed, DealtTops, DealtComparisons, DealtProduct)
 
 
@@ -67,7 +67,7 @@ class VerdictShare(Message, frozen=True):
 
 
 class VerdictTold(Message, frozen=True):
-    """The second holder's shares of the labels are on their way to the asker."""
+    """Says that the second holder sent its shares of the labels to the asker."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, who tells its own shares next",
@@ -80,7 +80,7 @@ class VerdictTold(Message, frozen=True):
 class VerdictPlan:
     """The numbers of documents and of scores each (one: its sign decides), and their size.
 
-    The words of a comparison are as short as the bound allows: their bits are its cost.
+    The words of a comparison are as short as the bound allows, because each bit costs time.
     """
 
     documents: int
@@ -97,7 +97,7 @@ class VerdictPlan:
 
     @property
     def ring(self) -> Ring:
-        """Holds every score, every difference of two, and every index, with their signs."""
+        """The ring that holds every score, every difference of two, and every index, with signs."""
         largest = max(2 * self.scale.bound, self.scores) if self.scores > 1 else self.scale.bound
         return Ring(max(3, largest.bit_length() + 1))
 
@@ -122,7 +122,7 @@ def tell_verdict(holder: Holder, plan: VerdictPlan, scores: Words, *, to: str) -
     label = yield from _label(holder, plan, scores)
     outside = to != holder.other
     if outside and holder.first:
-        # The party that counts labels tells last: until then nobody can read one.
+        # The party that counts labels sends its shares last: until then nobody can read a label.
         yield from receive(holder.other, VerdictTold)
     yield Send(to, VerdictShare(wire.Words.of(label)))
     if outside and not holder.first:
@@ -130,7 +130,7 @@ def tell_verdict(holder: Holder, plan: VerdictPlan, scores: Words, *, to: str) -
 
 
 def ask_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[NDArray[np.int64]]:
-    """The asker's part: the index of the winner, or 1 where a single score is not negative."""
+    """The asker's part: return the winner's index, or 1 where a single score is not negative."""
     if holder.first:
         raise MisuseError("verdict: the coordinator is the first holder, the asker the second")
     label = yield from _label(holder, plan, scores)
@@ -140,7 +140,7 @@ def ask_verdict(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[NDArr
 def joined_labels(
     senders: Sequence[str], plan: VerdictPlan, *, mine: Words | None = None
 ) -> Party[NDArray[np.int64]]:
-    """At the asker: the labels, from both holders' shares."""
+    """At the asker: return the labels, from both holders' shares."""
     total = np.zeros(plan.documents, np.uint64) if mine is None else mine
     for sender in senders:
         theirs = yield from receive(sender, VerdictShare)
@@ -170,7 +170,7 @@ def deal_verdict(dealer: Dealer, plan: VerdictPlan) -> Party[None]:
 
 
 def _label(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[Words]:
-    """A holder's shares of the labels."""
+    """Return a holder's shares of the labels."""
     if scores.shape != (plan.documents, plan.scores):
         raise MismatchError(
             f"verdict: expected scores of shape {(plan.documents, plan.scores)}, "
@@ -184,9 +184,9 @@ def _label(holder: Holder, plan: VerdictPlan, scores: Words) -> Party[Words]:
 
 
 def _winner(holder: Holder, plan: VerdictPlan, values: Words) -> Party[Words]:
-    """A holder's shares of the index of the largest value of every row."""
+    """Return a holder's shares of the index of the largest value of every row."""
     index = np.arange(plan.scores, dtype=np.uint64)
-    # Values and indices side by side: one choice bit then selects both.
+    # Values and indices stand side by side, so one bit selects both.
     table = np.stack([values, np.broadcast_to(holder.constant(index), values.shape)])
     for level, size in enumerate(plan.levels()):
         purpose = f"level {level}"
@@ -204,7 +204,7 @@ def _winner(holder: Holder, plan: VerdictPlan, values: Words) -> Party[Words]:
 
 
 def _selection(plan: VerdictPlan, size: int) -> Product:
-    """[left < right] times both differences, right − left, of values and of indices."""
+    """Return the product of [left < right] and both differences, right − left."""
     pairs = (plan.documents, size // 2)
     return Product(times, pairs, (2, *pairs), plan.ring)
 
@@ -218,7 +218,7 @@ def run(
     entropy: Entropy,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole verdict in memory: the labels at the asker, and what everybody saw."""
+    """Run the verdict in memory; return the asker's labels, and all views."""
     programs = HolderPrograms(
         lambda holder: give_verdict(holder, plan, scores[0]),
         lambda holder: ask_verdict(holder, plan, scores[1]),

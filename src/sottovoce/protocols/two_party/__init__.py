@@ -1,1 +1,1 @@
-"""The evaluator computes on ciphertexts, the key holder answers masked questions."""
+"""Two-party protocols: an evaluator computes on ciphertexts, a key holder answers it."""

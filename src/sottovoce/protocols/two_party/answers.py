@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def agreed(received: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
-    """The ciphertext, if its layout and scale are those that the protocol gives."""
+    """Return the ciphertext, after checking its layout and scale."""
     try:
         return received.expected(layout, scale)
     except ViolationError as error:
@@ -20,12 +20,12 @@ def agreed(received: Ciphertext, layout: Layout, scale: Scale) -> Ciphertext:
 
 
 def agreed_elements(received: Ciphertext, layout: Layout, *, fraction_bits: int) -> Ciphertext:
-    """The same for elements of Z_N under masks, whose bound is the plaintext's."""
+    """Return elements of Z_N under masks, after the same check; their bound is the plaintext's."""
     return agreed(received, layout.cover(), Scale(fraction_bits, received.key.plaintext_bound))
 
 
 def agreed_count(received: Sequence[T], count: int, what: str) -> Sequence[T]:
-    """The parts of an answer, if there are as many as the question asked for."""
+    """Return the parts of an answer, after checking their number."""
     if len(received) != count:
         raise ViolationError(
             f"{what}: expected {count} parts, found {len(received)}", party=KEY_HOLDER

@@ -10,19 +10,19 @@
       ◀── Verdicts λ ⊕ bit ℓ of d ───────────────────────
     x ≥ 0 is the verdict ⊕ bit ℓ of ρ ⊕ δ
 
-(Veugen 2012, with the tests of Damgård, Geisler and Krøigaard 2007.) Instead of the last
-answer the evaluator may ask for ⟨⟨λ⟩⟩ alone; then ⟨⟨[x ≥ 0]⟩⟩ = ⌊d/2^ℓ⌋ − ⌊ρ/2^ℓ⌋ − t stays
-encrypted, and nobody learns it.
+(Veugen 2012, with the tests of Damgård, Geisler and Krøigaard 2007.) Instead of the last answer the
+evaluator may ask for ⟨⟨λ⟩⟩ only. Then ⟨⟨[x ≥ 0]⟩⟩ = ⌊d/2^ℓ⌋ − ⌊ρ/2^ℓ⌋ − t stays encrypted, and
+nobody learns it.
 
-P is the smallest prime above every |c_i|: r_i is uniform from 1 to P − 1 and makes every
-c_i ≠ 0 uniform among the residues that are not 0, and k_i is so long that P·k_i drowns all
-the rest. So exponents have as many bits as P has (seven for ℓ = 40), where blinding modulo
-N would need two thousand, and tests share ciphertexts.
+P is the smallest prime above every |c_i|. r_i is uniform from 1 to P − 1, so every c_i ≠ 0 becomes
+uniform among the residues that are not 0. k_i is κ bits longer than the quotient by P, so P·k_i
+hides that quotient. Exponents have only as many bits as P (seven for ℓ = 40), where blinding modulo
+N would need two thousand, and tests can share ciphertexts.
 
 The key holder sees z + ρ within 2^−κ of noise, ℓ + 1 residues in a random order that are
 uniform but for one zero, and whether there is one: a fair coin. The evaluator learns the
-signs that it asked for, and nothing of those that stay encrypted. Both follow the protocol
-and do not pool what they saw. Any number of comparisons takes two trips.
+signs that it asked for, and nothing about those that stay encrypted. Both follow the protocol and
+do not pool what they saw. Any number of comparisons takes two trips.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ BIT = Scale(0, 1)
 
 
 class NumberBits(Message, frozen=True):
-    """The low bits of masked numbers, each encrypted, and what is above them."""
+    """The low bits of masked numbers, each encrypted, and the quotient above them, encrypted."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVALUATOR,
@@ -75,7 +75,7 @@ class NumberBits(Message, frozen=True):
 
 
 class MaskedNumbers(Question[NumberBits], frozen=True):
-    """⟨⟨x + 2^ℓ + ρ⟩⟩, whose `bits` lowest bits are asked for."""
+    """⟨⟨x + 2^ℓ + ρ⟩⟩: the key holder is asked for its `bits` lowest bits."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
@@ -87,7 +87,7 @@ class MaskedNumbers(Question[NumberBits], frozen=True):
 
 
 class Verdicts(Message, frozen=True):
-    """For each number, whether one of its tests is 0, against the parity of what is above."""
+    """For each number, whether one of its tests is 0, xor the lowest bit of its quotient."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who knows the coins and masks that flipped it",
@@ -98,7 +98,7 @@ class Verdicts(Message, frozen=True):
 
 
 class BlindedTests(Question[Verdicts], frozen=True):
-    """Blinded tests of every number, shuffled, and what the key holder sent of its upper part."""
+    """Blinded tests of every number, shuffled, and the quotients as the key holder sent them."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
@@ -143,12 +143,12 @@ class SignPlan:
 
     @property
     def count(self) -> int:
-        """Tests for each number: one a bit, and one for equality."""
+        """The number of tests for each number: one for each bit, and one for equality."""
         return self.bits + 1
 
     @property
     def largest(self) -> int:
-        """No test has a larger magnitude."""
+        """The largest magnitude of a test."""
         return 3 * self.bits + 2
 
     @property
@@ -161,22 +161,22 @@ class SignPlan:
 
     @property
     def drown_bits(self) -> int:
-        """Bits of k: the quotient of r·c by P, at most as large as c, is lost in it."""
+        """The number of bits of k: κ more than the quotient of r·c by P, which is at most c."""
         return self.largest.bit_length() + self.masking.kappa
 
     @property
     def factored(self) -> Scale:
-        """Tests times their factors, or the parts of them that stand in ciphertexts."""
+        """The scale of tests times their factors, or of the encrypted parts of them."""
         return Scale(0, self.prime * self.largest)
 
     @property
     def known(self) -> Scale:
-        """The rest of them, drowned."""
+        """The scale of the public parts of tests, with P·k added."""
         return Scale(0, self.prime * (self.largest + (1 << self.drown_bits)))
 
     @property
     def scale(self) -> Scale:
-        """Blinded tests."""
+        """The scale of blinded tests."""
         return self.factored.plus(self.known)
 
     def slots(self, plaintext_bits: int) -> Slots:
@@ -186,7 +186,7 @@ class SignPlan:
 
 @dataclass(frozen=True)
 class _Started:
-    """The first trip at the evaluator: what came of it, and the secrets of the second."""
+    """The evaluator's state after the first trip: its answer, and secrets for the second."""
 
     plan: SignPlan
     bits: Ciphertext
@@ -198,7 +198,7 @@ class _Started:
 def signs(
     x: Encrypted, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[tuple[bool, ...]]:
-    """S.Sign at the evaluator, who learns for each number of a vector whether it is ≥ 0."""
+    """S.Sign at the evaluator: return for each number of a vector whether it is ≥ 0."""
     started = yield from _start(x, entropy=entropy, masking=masking or Masking())
     blinded = _blinded(started, entropy=entropy)
     question = BlindedTests(
@@ -219,13 +219,13 @@ def signs(
 def sealed_signs(
     x: Encrypted, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[Unsent]:
-    """⟨⟨1⟩⟩ for each number of a vector that is ≥ 0, else ⟨⟨0⟩⟩; nobody learns which."""
+    """Return ⟨⟨1⟩⟩ for each number of a vector that is ≥ 0, else ⟨⟨0⟩⟩; nobody learns which."""
     started = yield from _start(x, entropy=entropy, masking=masking or Masking())
     plan = started.plan
     blinded = _blinded(started, entropy=entropy)
     answer = yield from ask(KEY_HOLDER, SealedTests(blinded, len(x), plan.prime))
     zeros = agreed(answer.zeros, Layout(x.shape), BIT)
-    # t is λ for δ = 0, and 1 − λ for δ = 1: what was asked for is above − ⌊ρ/2^ℓ⌋ − t.
+    # t is λ for δ = 0, and 1 − λ for δ = 1; the result is above − ⌊ρ/2^ℓ⌋ − t.
     signed = zeros.key.square.powers(zeros.residues, [1 if coin else -1 for coin in started.coins])
     known = [
         -(mask >> plan.bits) - coin for mask, coin in zip(started.masks, started.coins, strict=True)
@@ -237,7 +237,7 @@ def sealed_signs(
 
 
 def _start(x: Encrypted, *, entropy: Entropy, masking: Masking) -> Party[_Started]:
-    """The first trip: masked numbers against the bits of them."""
+    """The first trip: send masked numbers, receive their bits."""
     if len(x.shape) != 1 or not len(x) or x.layout.covered:
         raise MismatchError(f"S.Sign: expected a vector of numbers, found {x.layout}")
     plan = SignPlan(max(x.scale.bits, 1), masking)
@@ -255,7 +255,7 @@ def _start(x: Encrypted, *, entropy: Entropy, masking: Masking) -> Party[_Starte
 
 
 def _blinded(started: _Started, *, entropy: Entropy) -> ForKeyHolder:
-    """All tests of all numbers, those of one number in a random order, packed."""
+    """Return all tests of all numbers, packed; those of one number in a random order."""
     plan, key = started.plan, started.bits.key
     bases: list[Residue] = []
     known: list[int] = []
@@ -280,10 +280,10 @@ def _blinded(started: _Started, *, entropy: Entropy) -> ForKeyHolder:
 def _tests_of(
     bits: Ciphertext, row: Sequence[Residue], mask: int, *, coin: bool
 ) -> tuple[list[Residue], list[int]]:
-    """Tests of one number: c = d_i − ρ_i + s + 3·Σ_{j>i} (d_j ⊕ ρ_j), as ciphertext and constant.
+    """Return tests c = d_i − ρ_i + s + 3·Σ_{j>i} (d_j ⊕ ρ_j), as ciphertexts and constants.
 
-    With s = 1 one of them is 0 exactly if d < ρ, with s = −1 if d > ρ; the last
-    one, 0 for d = ρ, makes that d ≥ ρ.
+    With s = 1 one test is 0 exactly if d < ρ, with s = −1 if d > ρ. The last test is 0 for d = ρ,
+    which turns the latter into d ≥ ρ.
     """
     square = bits.key.square
     opposite = square.inverses(row)
@@ -330,7 +330,7 @@ def answer_sealed(key: SecretKey, question: SealedTests, *, entropy: Entropy) ->
 
 
 def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[bool]:
-    """For each number, whether one of its tests is 0 modulo the prime."""
+    """Return for each number whether one of its tests is 0 modulo the prime."""
     if len(tests.shape) != 1 or numbers < 1 or len(tests) % numbers or prime < 2:
         raise MismatchError(
             f"S.Sign: expected tests of {numbers} numbers modulo a prime, "
@@ -346,11 +346,11 @@ def _zeros(key: SecretKey, tests: Ciphertext, numbers: int, prime: int) -> list[
 def sign_rules(
     key: SecretKey, *, budget: int, numbers: int, entropy: Entropy, sealed: int | None = None
 ) -> list[AnswerRule[Any]]:
-    """The rules for a key holder: `budget` vectors of at most `numbers` numbers, in either form.
+    """Return the rules for a key holder: `budget` vectors of at most `numbers` numbers in all.
 
-    A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit
-    of whatever it likes for each number: the key holder counts numbers, not questions. Of
-    those that stay encrypted there may be more, `sealed`.
+    A verdict is a bit that the evaluator reads, so an asker who deviates could learn one bit of its
+    choice for each number: the key holder counts numbers, not questions. More numbers, `sealed`,
+    may be compared if their signs stay encrypted.
     """
 
     def few(count: int, most: int) -> None:

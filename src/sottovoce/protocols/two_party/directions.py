@@ -1,4 +1,4 @@
-"""S.MatProd of a vector that is cut on its way: truncation and product in one trip.
+"""S.MatProd with truncation: a vector is cut and multiplied with a matrix in one trip.
 
     evaluator                                              key holder
     masks B once: ── FixedFactor ⟨⟨B + S⟩⟩ ───────────▶     keeps B + S
@@ -7,7 +7,7 @@
       ◀── Step ⟨⟨q⟩⟩, ⟨⟨q⟩⟩ packed, ⟨⟨q(B + S)⟩⟩ ──────
     r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: removes ⟨⟨p⟩⟩ ⊗ S, r ⊗ ⟨⟨B⟩⟩, r·S
 
-What comes out is exactly p·B, for p = ⌊u / 2^t⌋ or one more. The evaluator learns
+The result is exactly p·B, for p = ⌊u / 2^t⌋ or one more. The evaluator learns
 nothing; the key holder sees sizes, t and noise within 2^−κ. Both follow the
 protocol and do not pool what they saw.
 """
@@ -61,9 +61,9 @@ class MaskedDirection(Question[Step], frozen=True):
 
 @dataclass(frozen=True)
 class CutProduct:
-    """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B.
+    """⟨⟨p⟩⟩ in the slots of u, and ⟨⟨p·B⟩⟩ in those of B.
 
-    `values` is ⟨⟨p⟩⟩ again, one value a ciphertext, for a caller that needs their sum.
+    `values` is ⟨⟨p⟩⟩ with one value in each ciphertext, for a caller that needs their sum.
     """
 
     direction: Unsent
@@ -79,9 +79,9 @@ def cut_times_fixed(
     entropy: Entropy,
     product: Scale | None = None,
 ) -> Party[CutProduct]:
-    """⟨⟨p⟩⟩ and ⟨⟨p·B⟩⟩ at the evaluator, for u packed and p = ⌊u / 2^t⌋ or one more.
+    """Return ⟨⟨p⟩⟩ and ⟨⟨p·B⟩⟩ at the evaluator; u is packed, and p is ⌊u / 2^t⌋ or one more.
 
-    `product` is a tighter scale of p·B, where mathematics knows one.
+    `product` is a tighter scale of p·B, where one can be proven.
     """
     matrix = operand.matrix
     if len(u.shape) != 1 or u.slots is None or len(u) != matrix.shape[0]:
@@ -110,7 +110,7 @@ def cut_times_fixed(
 
 
 def answer_direction(held: FixedFactors, question: MaskedDirection, *, entropy: Entropy) -> Step:
-    """The same at the key holder."""
+    """Cut and multiply at the key holder."""
     key, layout = held.key, question.direction.layout
     if len(layout.shape) != 1 or layout.slots is None or layout.covered:
         raise MismatchError(f"S.MatProd: expected a packed vector, found {layout}")

@@ -4,14 +4,13 @@
     D = d·c, N = n·c with a public c that brings D around 1: no trip
     Goldschmidt's steps, one trip each (see `goldschmidt`): D goes to 1, N to n/d
 
-The divisors' range, 0 < lower ≤ d ≤ upper, is public. Nobody can see whether a divisor keeps to its
-range: the caller is responsible for it. A range that touches 0 is
-refused before anything is sent. The evaluator learns nothing; the key holder sees the
-length, the number of steps and noise within 2^−κ. Both follow the protocol and do not
-pool what they saw.
+The divisors' range, 0 < lower ≤ d ≤ upper, is public. Nobody can see whether a divisor is within
+it: the caller is responsible for that. A range that touches 0 is refused before anything is sent.
+The evaluator learns nothing; the key holder sees the length, the number of steps and noise within
+2^−κ. Both follow the protocol and do not pool what they saw.
 
-The error is bounded by public numbers (`DivPlan.error_bound`): by where the steps end,
-and by one unit of truncation in each, which small divisors magnify.
+The error is bounded by public numbers (`DivPlan.error_bound`): by the tolerance at which the steps
+end, and by one unit of truncation in each step, which small divisors magnify.
 """
 
 from dataclasses import dataclass, field
@@ -42,7 +41,7 @@ from sottovoce.protocols.two_party.masks import Masking
 class DivPlan:
     """Everything public about quotients n/d: lower ≤ d ≤ upper, the scales, the tolerance.
 
-    The result is off by a part of about `tolerance`, and by one unit of 2^−quotient_bits.
+    The error is about `tolerance` of the result, plus one unit of 2^−quotient_bits.
     """
 
     lower: float
@@ -75,7 +74,7 @@ class DivPlan:
 
     @cached_property
     def course(self) -> GoldschmidtSteps:
-        """The steps."""
+        """The plan of Goldschmidt's steps."""
         numerators = Fraction(self.numerator.bound, 1 << self.numerator.fraction_bits)
         return GoldschmidtSteps(
             Fraction(self.lower) * self._centre,
@@ -88,7 +87,7 @@ class DivPlan:
 
     @property
     def start_bits(self) -> int:
-        """Fraction bits of c, so that both first lines have something to be cut."""
+        """The fraction bits of c, enough that both first lines have bits to be cut."""
         course = self.course
         return max(
             self._centre.denominator.bit_length(),
@@ -103,7 +102,7 @@ class DivPlan:
 
     @property
     def start_scales(self) -> tuple[Scale, Scale]:
-        """The first lines: D below 2, and N."""
+        """The scales of the first lines: D below 2, and N."""
         bits = self.divisor_bits + self.start_bits
         numerator = self.numerator.times(Scale(self.start_bits, self.start))
         return Scale(bits, 2 << bits), numerator
@@ -115,24 +114,24 @@ class DivPlan:
 
     @property
     def result_scale(self) -> Scale:
-        """Quotients as they come out, uncut."""
+        """The scale of quotients before they are cut."""
         return self.course.whole(self.course.numerator_scale)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """Slots for divisors and numerators."""
+        """Return slots for divisors and numerators."""
         return self.course.slots(plaintext_bits, *self.start_scales)
 
     def error_bound(self, quotients: ArrayLike) -> NDArray[np.float64]:
-        """The largest error of each of these quotients."""
+        """Return the largest error of each of these quotients."""
         return self.course.error_bound(quotients)
 
 
 def divide(
     numerators: Encrypted, divisors: Encrypted, plan: DivPlan, *, entropy: Entropy
 ) -> Party[Unsent]:
-    """S.Div at the evaluator: ⟨⟨n/d⟩⟩, value by value, of vectors packed in the same slots.
+    """S.Div at the evaluator: return ⟨⟨n/d⟩⟩, value by value, of vectors in the same slots.
 
-    The result has more fraction bits than are exact: cut it where it is used.
+    The result has more fraction bits than are exact: the caller cuts it where it uses it.
     """
     _check("divisors", divisors, plan.divisor)
     _check("numerators", numerators, plan.numerator)
@@ -143,7 +142,7 @@ def divide(
 
 
 def reciprocal(divisors: Encrypted, plan: DivPlan, *, entropy: Entropy) -> Party[Unsent]:
-    """⟨⟨1/d⟩⟩ of a packed vector, for a plan whose numerators are `Scale(0, 1)`."""
+    """Return ⟨⟨1/d⟩⟩ of a packed vector, for a plan whose numerators are `Scale(0, 1)`."""
     ones = Plain(np.full(divisors.shape, 1 << plan.numerator.fraction_bits), plan.numerator)
     return (yield from divide(constant(ones, divisors), divisors, plan, entropy=entropy))
 
@@ -156,7 +155,7 @@ def division_rule(
 
 
 def _check(what: str, tensor: Encrypted, scale: Scale) -> None:
-    """Refuse what cannot be done, before anything is sent."""
+    """Refuse operands that do not fit the plan, before anything is sent."""
     if tensor.scale.fraction_bits != scale.fraction_bits:
         raise MismatchError(
             f"S.Div: expected {what} with {scale.fraction_bits} fraction bits, "

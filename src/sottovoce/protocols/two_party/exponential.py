@@ -7,15 +7,15 @@
       ◀── LineProducts ⟨⟨q⟩⟩ spread, ⟨⟨q²⟩⟩ packed ────
     r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: p² = q² − 2r ⊗ ⟨⟨q⟩⟩ + r²; y ← p²
 
-B ≥ |x| is public, so every y lies in 0 … 1 and nothing grows; who uses exponentials
-as weights divides by their sum, and the factor exp(−B) cancels. The evaluator
-learns nothing; the key holder sees the length, k and noise within 2^−κ. Both follow
-the protocol and do not pool what they saw. The exponents must keep to their range:
-beyond it the masks would no longer cover the values.
+B ≥ |x| is public, so every y lies in 0 … 1 and nothing grows. A caller that uses exponentials as
+weights divides by their sum, and the factor exp(−B) cancels. The evaluator learns nothing; the key
+holder sees the length, k and noise within 2^−κ. Both follow the protocol and do not pool what they
+saw. The exponents must be within their range: outside it the masks would no longer cover the
+values.
 
-Two errors, both bounded by public numbers (`ExpPlan.error_bound`): the polynomial is
-below exp by a part of at most (x − B)²/2^(k+1), that is 1 % if 2^k ≥ 200·B²; and every
-truncation is off by one unit of 2^−f, which later squarings double.
+There are two errors, both bounded by public numbers (`ExpPlan.error_bound`). The polynomial is
+below exp by at most a part (x − B)²/2^(k+1) of it: 1 % if 2^k ≥ 200·B². And every truncation has an
+error of one unit of 2^−f, which later squarings double.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from sottovoce.protocols.two_party.lines import LineProducts, cut_and_multiply, 
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import Cut
 
-# Fraction bits beyond the squarings: each squaring doubles the error of the ones before.
+# Fraction bits in addition to the number of squarings: each squaring doubles earlier errors.
 SPARE_BITS = 20
 
 
@@ -82,7 +82,7 @@ class ExpPlan:
     ) -> "ExpPlan":
         """As many squarings as keep the polynomial within `tolerance` of exp, relatively.
 
-        The fraction bits then leave exp(−B), the result for x = 0, some 18 bits.
+        With these fraction bits exp(−B), the result for x = 0, has some 18 significant bits.
         """
         if not 0 < tolerance < 1:
             raise InputError(f"S.Exp: expected 0 < tolerance < 1, found {tolerance:g}")
@@ -99,18 +99,18 @@ class ExpPlan:
 
     @property
     def input_scale(self) -> Scale:
-        """The exponents: within ±bound."""
+        """The scale of exponents, within ±bound."""
         return Scale(self.input_bits, self.bound << self.input_bits)
 
     @property
     def start_scale(self) -> Scale:
-        """y₀ before it is cut: up to 1."""
+        """The scale of y₀ before it is cut: up to 1."""
         bits = self.input_bits + self.squarings
         return Scale(bits, 1 << bits)
 
     @property
     def power_scale(self) -> Scale:
-        """Powers as they are squared: up to 1, and what rounding up adds to it."""
+        """The scale of powers when they are squared: up to 1, and a unit for rounding up."""
         largest = (1 << self.fraction_bits) + 1
         for _ in range(self.squarings):
             largest = (largest * largest >> self.fraction_bits) + 1
@@ -118,18 +118,18 @@ class ExpPlan:
 
     @property
     def result_scale(self) -> Scale:
-        """Squares before they are cut, as the last one comes out."""
+        """The scale of squares before they are cut, also of the result."""
         return self.power_scale.times(self.power_scale)
 
     def cuts(self) -> Iterator[Cut]:
-        """The cut of the power before each squaring."""
+        """Yield the cut of the power before each squaring."""
         first = self.input_bits + self.squarings - self.fraction_bits
         for squaring in range(self.squarings):
             bits = self.fraction_bits if squaring else first
             yield Cut(bits, self.power_scale, self.masking)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """Slots that hold masked powers; x must come in slots at least as wide."""
+        """Return slots that hold masked powers; the slots of x must be at least as wide."""
         return Slots.fit(
             max(self.start_scale.bound, self.result_scale.bound),
             plaintext_bits=plaintext_bits,
@@ -137,7 +137,7 @@ class ExpPlan:
         )
 
     def error_bound(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The largest error of exp(x − bound), for each of these x."""
+        """Return the largest error of exp(x − bound), for each of these x."""
         exponents = np.asarray(x, dtype=np.float64) - self.bound
         step = exponents / 2.0**self.squarings
         below = -np.expm1(-(exponents**2) / 2.0 ** (self.squarings + 1) / (1 + step))
@@ -150,10 +150,10 @@ class ExpPlan:
 
 
 def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsent]:
-    """S.Exp at the evaluator: ⟨⟨exp(x − bound)⟩⟩ of a packed vector, in the same slots.
+    """S.Exp at the evaluator: return ⟨⟨exp(x − bound)⟩⟩ of a packed vector, in the same slots.
 
-    The result has 2·f fraction bits, f more than are exact: the caller cuts it on its way
-    (`truncate`, `cut_times_fixed`), which saves a trip.
+    The result has 2·f fraction bits, f more than are exact: the caller cuts it together with its
+    next step (`truncate`, `cut_times_fixed`), which saves a trip.
     """
     _check(x, plan)
     offset = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)
@@ -173,7 +173,7 @@ def exponential_rule(
 
 
 def _check(x: Encrypted, plan: ExpPlan) -> None:
-    """Refuse what cannot be done, before anything is sent."""
+    """Refuse exponents that do not fit the plan, before anything is sent."""
     if x.scale.fraction_bits != plan.input_bits:
         raise MismatchError(
             f"S.Exp: expected exponents with {plan.input_bits} fraction bits, "

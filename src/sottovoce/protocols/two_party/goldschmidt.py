@@ -6,11 +6,11 @@
       ◀── LineProducts: both spread, ⟨⟨D²⟩⟩, ⟨⟨D·N⟩⟩ ───────
     D ← α(2D − D²), N ← α(2N − D·N)
 
-The range of D is public, and with it the number of steps and the factors α, which
-centre D's range around 1 after every step: a wide range then shrinks by a factor of 4 a
-step (Newton's own steps give 2), and quadratically later. S.Div and S.Log are built on
-it. The evaluator learns nothing; the key holder sees the length, the number of steps
-and noise within 2^−κ. Both follow the protocol and do not pool what they saw.
+The range of D is public, and so are the number of steps and the factors α, which centre D's range
+around 1 after every step. A wide range shrinks by a factor of 4 a step (Newton's own steps give 2),
+and quadratically later. S.Div and S.Log are built on it. The evaluator learns nothing; the key
+holder sees the length, the number of steps and noise within 2^−κ. Both follow the protocol and do
+not pool what they saw.
 """
 
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ from sottovoce.protocols.two_party.lines import cut_and_multiply
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.truncation import Cut
 
-# How finely the factors α, and the first one c, are rounded.
+# The number of significant bits of the factors α, and of the first factor c.
 FACTOR_BITS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One step: α in units of 2^−FACTOR_BITS, the least D before it, D's distance from 1 after."""
+    """One step: α in units of 2^−FACTOR_BITS, the least D before, D's distance from 1 after it."""
 
     factor: int
     least: Fraction
@@ -44,7 +44,7 @@ class Move:
 
 
 def rounded_down(exact: Fraction) -> Fraction:
-    """A factor with FACTOR_BITS bits that count, so that its product is cheap."""
+    """Round a factor down to FACTOR_BITS significant bits, so that its product is cheap."""
     bits = max(0, FACTOR_BITS - exact.numerator.bit_length() + exact.denominator.bit_length())
     return Fraction(floor(exact * (1 << bits)), 1 << bits)
 
@@ -52,13 +52,13 @@ def rounded_down(exact: Fraction) -> Fraction:
 def moves_between(
     low: Fraction, high: Fraction, *, unit: Fraction, tolerance: float
 ) -> tuple[Move, ...]:
-    """Steps for D between `low` and `high`, cut to within a `unit`, to half of the tolerance."""
+    """Return the steps for D from `low` to `high`, cut to a `unit`, to half of the tolerance."""
     moves: list[Move] = []
     while not moves or moves[-1].distance > tolerance / 2:
         cut_low, cut_high = low - unit, high + unit
         least = min(cut_low * (2 - cut_low), cut_high * (2 - cut_high))
         least = Fraction(floor(least / unit**2), 1) * unit**2
-        # Rounded down, α leaves D below 2, where the next step still leads to 1.
+        # With α rounded down D stays below 2, where the next step still leads to 1.
         factor = floor(2 / (least + 1) * (1 << FACTOR_BITS))
         low, high = least * factor / (1 << FACTOR_BITS), Fraction(factor, 1 << FACTOR_BITS)
         moves.append(Move(factor, cut_low, max(1 - low, high - 1)))
@@ -67,10 +67,10 @@ def moves_between(
 
 @dataclass(frozen=True)
 class GoldschmidtSteps:
-    """Goldschmidt's steps for divisors that were brought between `low` and `high`, around 1.
+    """Goldschmidt's steps for divisors that were scaled to between `low` and `high`, around 1.
 
-    Everything in here is public: divisors have `fraction_bits`, and stop within
-    `tolerance` of 1. `reach` bounds the quotients, which carry `quotient_bits`.
+    Everything in here is public: divisors have `fraction_bits`, and end within `tolerance` of 1.
+    `reach` bounds the quotients, which have `quotient_bits`.
     """
 
     low: Fraction
@@ -82,12 +82,12 @@ class GoldschmidtSteps:
 
     @property
     def fraction_bits(self) -> int:
-        """Of divisors: what is lost by cutting the smallest is a part of the tolerance."""
+        """The fraction bits of divisors: cutting the smallest loses a part of the tolerance."""
         return ceil(log2(16 / self.tolerance / float(self.low)))
 
     @property
     def numerator_bits(self) -> int:
-        """Of numerators: what is lost by cutting them ends below one unit of the quotient."""
+        """The fraction bits of numerators: cutting them loses less than a unit of the quotient."""
         return self.quotient_bits + ceil(log2(self.magnification)) + 1
 
     @cached_property
@@ -108,22 +108,22 @@ class GoldschmidtSteps:
 
     @property
     def divisor_scale(self) -> Scale:
-        """Divisors as they are multiplied: below 2."""
+        """The scale of divisors when they are multiplied: below 2."""
         return Scale(self.fraction_bits, 2 << self.fraction_bits)
 
     @property
     def numerator_scale(self) -> Scale:
-        """Numerators as they are multiplied: quotients times divisors, and what was rounded."""
+        """The scale of numerators when they are multiplied: quotients times divisors, rounded."""
         spare = ceil(2 * self.magnification) + 2
         bound = ceil(2 * self.reach * (1 << self.numerator_bits)) + spare
         return Scale(self.numerator_bits, bound)
 
     def whole(self, cut: Scale) -> Scale:
-        """Divisors or numerators after a step, before they are cut."""
+        """Return the scale of divisors or numerators after a step, before they are cut."""
         return cut.refined(self.fraction_bits + FACTOR_BITS)
 
     def error_bound(self, quotients: ArrayLike) -> NDArray[np.float64]:
-        """The largest error of each of these quotients."""
+        """Return the largest error of each of these quotients."""
         end = float(self.moves[-1].distance)
         drift = expm1(self.magnification * 2.0**-self.fraction_bits)
         lost = self.magnification * 2.0**-self.numerator_bits
@@ -131,7 +131,7 @@ class GoldschmidtSteps:
         return np.asarray(magnitudes * (end + (1 + end) * drift) + (1 + end) * (1 + drift) * lost)
 
     def slots(self, plaintext_bits: int, *starts: Scale) -> Slots:
-        """Slots that hold everything masked, the first lines (of the scales `starts`) included."""
+        """Return slots that hold all masked values, also first lines (of the scales `starts`)."""
         wholes = [self.whole(self.divisor_scale), self.whole(self.numerator_scale), *starts]
         return Slots.fit(
             max(scale.bound for scale in wholes),
@@ -140,7 +140,7 @@ class GoldschmidtSteps:
         )
 
     def cuts(self, divisor: Scale, numerator: Scale) -> list[Cut]:
-        """The cuts of lines of these scales before a step."""
+        """Return the cuts of lines of these scales before a step."""
         return [
             Cut(whole.fraction_bits - scale.fraction_bits, scale, self.masking)
             for whole, scale in ((divisor, self.divisor_scale), (numerator, self.numerator_scale))
@@ -148,13 +148,13 @@ class GoldschmidtSteps:
 
 
 def constant(plain: Plain, like: Encrypted) -> Unsent:
-    """Public numbers in the layout of a tensor: hidden by nothing until they are masked."""
+    """Return public numbers in a tensor's layout; nothing hides them until they are masked."""
     residues = like.key.embedded(like.layout.pack(plain.integers))
     return Unsent(like.key, tuple(like.key.square.reduced(residues)), like.layout, plain.scale)
 
 
 def settle(D: Unsent, N: Unsent, course: GoldschmidtSteps, *, entropy: Entropy) -> Party[Unsent]:
-    """Goldschmidt's steps: ⟨⟨N/D⟩⟩ for D in the course's range, both uncut and packed."""
+    """Run Goldschmidt's steps: return ⟨⟨N/D⟩⟩ for D in the course's range, both packed, uncut."""
     f = course.fraction_bits
     for move in course.moves:
         cuts = course.cuts(D.scale, N.scale)

@@ -1,4 +1,4 @@
-"""S.Mult of packed vectors that are cut on their way: truncation and products in one trip.
+"""S.Mult with truncation: packed vectors are cut and multiplied in one trip.
 
     evaluator                                                   key holder
     untruncated packed vectors u₀, u₁, … of one length
@@ -6,12 +6,11 @@
       ◀── LineProducts ⟨⟨q_j⟩⟩ spread, ⟨⟨q₀ ∘ q_j⟩⟩ packed ──
     r_j = ⌊(2^ℓ + ρ_j) / 2^t_j⌋, p_j = q_j − r_j: removes r₀ ⊗ ⟨⟨q_j⟩⟩, r_j ⊗ ⟨⟨q₀⟩⟩; adds r₀ ∘ r_j
 
-What comes out are p_j and p₀ ∘ p_j (value by value), packed again, exactly, for
-p_j = ⌊u_j / 2^t_j⌋ or one more. "Spread" means that every value comes in a ciphertext of
-its own and in the slot where it belongs: a short exponent on it then acts on one
-slot, products of such powers pack by themselves, and nobody shifts. That makes one
-encryption and one short exponent a value, where packing by Horner would take as
-many squarings as a slot has bits.
+The results are exactly p_j and p₀ ∘ p_j (value by value), packed again, for p_j = ⌊u_j / 2^t_j⌋ or
+one more. "Spread" means that every value comes in a ciphertext of its own and in the slot where it
+belongs. A short exponent on it then acts on one slot, and multiplying such powers packs them,
+without shifts. That takes one encryption and one short exponent a value, where packing by Horner's
+scheme would take as many squarings as a slot has bits.
 
 Sums of slots that overflow into each other on the way cancel again modulo N, so the
 slots need room for the masked vectors only, not for their products. The evaluator
@@ -76,7 +75,7 @@ class MaskedLine(Value, frozen=True):
 
 
 class MaskedLines(Question[LineProducts], frozen=True):
-    """Masked vectors that are cut; the first is then multiplied with every one, itself included."""
+    """Masked vectors to be cut; the first is then multiplied with every one, itself included."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
@@ -97,7 +96,7 @@ class CutLines:
 def cut_and_multiply(
     lines: Sequence[Encrypted], cuts: Sequence[Cut], *, entropy: Entropy
 ) -> Party[CutLines]:
-    """⟨⟨p_j⟩⟩ and ⟨⟨p₀ ∘ p_j⟩⟩ at the evaluator; every vector is cut in its own way.
+    """Return ⟨⟨p_j⟩⟩ and ⟨⟨p₀ ∘ p_j⟩⟩ at the evaluator; every vector has its own cut.
 
     The bounds of the products follow from the cuts' scales, and must fit the slots.
     """
@@ -138,7 +137,7 @@ class _Parts:
         layout: Layout,
         masks: Sequence[TruncationMask],
     ) -> "_Parts":
-        """The parts, if they are what was asked for."""
+        """Return the parts, after checking that they are what was asked for."""
         bits = [mask.left.scale.fraction_bits for mask in masks]
         for parts in (answer.spread, answer.products):
             agreed_count(parts, len(masks), "line products")
@@ -154,7 +153,7 @@ class _Parts:
         )
 
     def value(self, line: int, scale: Scale) -> Unsent:
-        """⟨⟨p_j⟩⟩: the values of a ciphertext's slots, multiplied together, without their masks."""
+        """Return ⟨⟨p_j⟩⟩: multiply the spread values of each ciphertext and remove their masks."""
         square, slots = self.key.square, _slots(self.layout)
         joined = [square.product(block) for block in _blocks(self.spread[line], slots)]
         known = [-_joined(block, slots) for block in _blocks(self.left[line], slots)]
@@ -186,7 +185,7 @@ class _Parts:
 
 
 def answer_lines(key: SecretKey, question: MaskedLines, *, entropy: Entropy) -> LineProducts:
-    """The same at the key holder."""
+    """Cut and multiply at the key holder."""
     layout = _common([line.values.layout for line in question.lines])
     slots = _slots(layout)
     cut = [quotients(decrypt(key, line.values), line.bits) for line in question.lines]
@@ -213,7 +212,7 @@ def line_rule(key: SecretKey, *, budget: int, entropy: Entropy) -> AnswerRule[Li
 
 
 def _common(layouts: Sequence[Layout]) -> Layout:
-    """The one layout of all lines: a packed vector."""
+    """Return the layout that all lines share: a packed vector."""
     if not layouts:
         raise MismatchError("S.Mult: there is no line to multiply")
     for layout in layouts:
@@ -229,10 +228,10 @@ def _slots(layout: Layout) -> Slots:
 
 
 def _blocks(values: Sequence[T], slots: Slots) -> list[Sequence[T]]:
-    """The values of each ciphertext."""
+    """Return the values of each ciphertext."""
     return [values[i : i + slots.count] for i in range(0, len(values), slots.count)]
 
 
 def _joined(values: Sequence[int], slots: Slots) -> int:
-    """Σ value · 2^(width · slot), whether or not a value fits its slot."""
+    """Return Σ value · 2^(width · slot), whether or not a value fits its slot."""
     return sum(value << slots.width * i for i, value in enumerate(values))

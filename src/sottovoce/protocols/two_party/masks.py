@@ -1,10 +1,9 @@
-"""Masks that hide a number from the key holder, and how well they hide it.
+"""Masks that hide a number from the key holder, and how close to noise the result is.
 
-Two kinds. A mask uniform in Z_N over a whole ciphertext hides perfectly; it fits
-wherever the key holder only multiplies and adds. Where the key holder must see
-an integer (to truncate it, or because a short mask is cheaper to take off
-again), every value gets its own mask, uniform below 2^(ℓ + κ) for |value| < 2^ℓ:
-what the key holder sees then is within 2^−κ of the same thing without the value.
+There are two kinds. A mask uniform in Z_N over a whole ciphertext hides perfectly; it can be used
+wherever the key holder only multiplies and adds. Where the key holder must see an integer (to
+truncate it, or because a short mask is cheaper to remove), every value gets its own mask, uniform
+below 2^(ℓ + κ) for |value| < 2^ℓ. What the key holder sees then is within 2^−κ of the mask alone.
 """
 
 from collections.abc import Sequence
@@ -26,8 +25,8 @@ LEAST_KAPPA = 40
 class Masking:
     """The number of bits by which masks on single values exceed the values: κ.
 
-    Distances of 2^(1 − κ) add up over all values of a study, so 64 is the rule
-    and 40 is for a few thousand values at most.
+    Distances of 2^(1 − κ) add up over all values of a study, so κ is 64 by default, and 40 is for a
+    few thousand values at most.
     """
 
     kappa: int = 64
@@ -54,7 +53,7 @@ class Masking:
 
 
 def elements(key_modulus: int, count: int, *, entropy: Entropy) -> list[int]:
-    """Masks uniform in Z_N, one for each ciphertext."""
+    """Draw masks uniform in Z_N, one for each ciphertext."""
     return [entropy.below(key_modulus) for _ in range(count)]
 
 
@@ -67,14 +66,14 @@ def size(shape: tuple[int, ...]) -> int:
 
 
 def filled(values: Sequence[int], shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """Python integers as an array of this shape."""
+    """Return Python integers as an array of this shape."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array.reshape(shape)
 
 
 def grid(tensor: Encrypted) -> list[list[Residue]]:
-    """The ciphertexts of a tensor, line by line."""
+    """Return the ciphertexts of a tensor, row by row."""
     step = tensor.layout.line_ciphertexts
     return [
         list(tensor.residues[line * step : (line + 1) * step])

@@ -9,12 +9,11 @@
       ◀── RowProducts ⟨⟨(A + R)(B + S)⟩⟩ ────────
     removes R ⊗ ⟨⟨B⟩⟩, ⟨⟨A⟩⟩ ⊗ S and R·S
 
-A packed row times a number is one product mod N, whatever stands in its slots, so
-the key holder need not see a slot, and masks S uniform in Z_N are perfect; shorter
-ones are within 2^−κ of noise and make shorter exponents. B + S may be used in many
-products: each gives the key holder A + R under masks of its own, and nothing about
-S. The evaluator learns nothing; the key holder learns shapes and numbers
-within 2^−κ of noise. Both follow the protocol and do not pool what they saw.
+A packed row times a number is one product mod N, whatever its slots hold, so the key holder need
+not see a slot, and masks S uniform in Z_N hide perfectly; shorter ones are within 2^−κ of noise and
+make shorter exponents. B + S may be used in many products: each shows the key holder A + R under
+fresh masks, and nothing about S. The evaluator learns nothing; the key holder learns shapes and
+numbers within 2^−κ of noise. Both follow the protocol and do not pool what they saw.
 """
 
 from collections.abc import Sequence
@@ -110,11 +109,11 @@ class FixedOperand:
     place: int = 0
 
     def layout_of(self, left: tuple[int, ...]) -> Layout:
-        """The layout of the product with an operand of this shape."""
+        """Return the layout of the product with an operand of this shape."""
         return Layout((*left[:-1], self.matrix.shape[1]), self.matrix.slots)
 
     def freed(self, product: Ciphertext, left: Encrypted, masks: Elements, scale: Scale) -> Unsent:
-        """⟨⟨A·B⟩⟩ out of ⟨⟨(A + R)(B + S)⟩⟩, with A of `left` and R of `masks`, row by row."""
+        """Return ⟨⟨A·B⟩⟩ from ⟨⟨(A + R)(B + S)⟩⟩; `left` is A, and `masks` is R, row by row."""
         key = self.matrix.key
         square, modulus = key.square, key.modulus
         rows = grid(self.matrix)
@@ -139,9 +138,9 @@ def fix(
 ) -> Party[FixedOperand]:
     """Mask an operand once, at the evaluator, for all products to come.
 
-    Masks are uniform in Z_N, which is perfect; or, with `masking`, one for each value
-    and κ bits longer, if the slots have room for them: products then take about half
-    of the time. Another operand in the same `place` takes over from it.
+    Masks are uniform in Z_N, which hides perfectly. With `masking` each value gets a mask that is κ
+    bits longer, if the slots have room: products then take about half of the time. Another operand
+    in the same `place` replaces it.
     """
     if len(matrix.shape) != 2 or matrix.layout.symmetric or matrix.layout.covered:
         raise MismatchError(f"S.MatProd: expected a matrix by rows, found {matrix.layout}")
@@ -162,7 +161,7 @@ def fix(
 def times_fixed(
     left: Encrypted, right: FixedOperand, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[Unsent]:
-    """⟨⟨A·B⟩⟩ for an unpacked matrix or vector A and a fixed operand B."""
+    """Return ⟨⟨A·B⟩⟩ for an unpacked matrix or vector A and a fixed operand B."""
     check_unpacked("S.MatProd", left)
     if not left.shape or left.shape[-1] != right.matrix.shape[0]:
         raise MismatchError(
@@ -181,7 +180,7 @@ def times_fixed(
 def matrix_product(
     left: Encrypted, right: Encrypted, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[Unsent]:
-    """S.MatProd at the evaluator: ⟨⟨A·B⟩⟩ for A unpacked and B by rows, packed or not."""
+    """S.MatProd at the evaluator: return ⟨⟨A·B⟩⟩ for A unpacked and B by rows, packed or not."""
     operand = yield from fix(right, entropy=entropy)
     return (yield from times_fixed(left, operand, entropy=entropy, masking=masking))
 
@@ -196,7 +195,7 @@ class DecryptedOperand:
 
 
 class FixedFactors:
-    """The key holder's side: in each of its places, the masked operand that came last."""
+    """The key holder's side: for each place the masked operand that came last."""
 
     def __init__(self, key: SecretKey, *, places: int = 1) -> None:
         """Answer with `key`; keep up to `places` operands."""
@@ -220,7 +219,7 @@ class FixedFactors:
     def multiply(
         self, left: Elements, shape: tuple[int, ...], *, place: int
     ) -> tuple[list[int], DecryptedOperand]:
-        """Rows of integers times an operand, mod N, and how the result is packed and read."""
+        """Return rows of integers times an operand, mod N, and the operand with its packing."""
         self._check_place(place)
         held = self._held[place]
         if held is None:
@@ -240,7 +239,7 @@ class FixedFactors:
         )
 
     def encrypted(self, left: Plain, *, place: int, entropy: Entropy) -> Ciphertext:
-        """⟨⟨left · operand⟩⟩ mod N, packed as the operand is."""
+        """Return ⟨⟨left · operand⟩⟩ mod N, packed like the operand."""
         product, form = self.multiply(left.rows(), left.shape, place=place)
         bits = left.scale.fraction_bits + form.fraction_bits
         return encrypt_elements(self.key, product, form.layout, fraction_bits=bits, entropy=entropy)
@@ -259,7 +258,7 @@ class FixedFactors:
         ]
 
     def stages(self, *, budget: int, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-        """The same for one operand: it comes first and once, then `budget` products."""
+        """Return the stages of one operand: it comes first and once, then `budget` products."""
         return [
             [AnswerRule(FixedFactor, self.keep, 1)],
             [AnswerRule(MaskedRows, lambda q: self.answer(q, entropy=entropy), budget)],

@@ -1,4 +1,4 @@
-"""Before an encrypted solve: one bit, whether the moments weigh no more than their rows can.
+"""The check before an encrypted solve: one bit says whether moments outweigh their rows.
 
     evaluator                                              key holder
       ── MaskedMoments: diagonals, right-hand sides ───▶     q = ⌊· / 2^t⌋ of the latter
@@ -10,10 +10,10 @@
       ◀── NumberBits, Verdicts ─────────────────────────
 
 Rows of a known length, as many as were published, have a trace and a right-hand side that are no
-larger than the bounds; shares/moment_check.py says what that stops and what it does not. The
-diagonal stands in slots: rows whose diagonal stands in the same slot are added first, so the key
-holder gets one ciphertext for every slot. Such a sum of entries that the solve's interval allows
-cannot leave its slot, and a matrix with others makes the solve miss its residual.
+larger than the bounds; shares/moment_check.py says which attacks that stops. Diagonal entries stand
+in slots: rows whose diagonal entry stands in the same slot are added first, so the key holder gets
+one ciphertext for every slot. Entries that the solve's interval allows cannot overflow a slot in
+such a sum, and with other entries the solve fails its residual check.
 
 The evaluator learns the one bit, which is true in every honest run. The key holder sees noise
 within 2^−κ and a fair coin. Both follow the protocol and do not pool what they saw.
@@ -55,13 +55,13 @@ from sottovoce.protocols.two_party.comparison import sealed_signs, sign_rules, s
 from sottovoce.protocols.two_party.masks import Masking, filled, grid
 from sottovoce.protocols.two_party.truncation import TruncationMask, quotients
 
-# Bits of b that are kept below what the bound is for one of its entries.
+# The number of bits of b that are kept below the bound of one of its entries.
 _SPARE_BITS = 6
 _TESTS = 3
 
 
 class MomentSizes(Message, frozen=True):
-    """The sum of masked diagonals, masked right-hand sides cut short, and the sum of squares."""
+    """The sum of masked diagonals, masked and cut right-hand sides, and the sum of squares."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVALUATOR,
@@ -74,7 +74,7 @@ class MomentSizes(Message, frozen=True):
 
 
 class MaskedMoments(Question[MomentSizes], frozen=True):
-    """⟨⟨sums of diagonals + r⟩⟩ and ⟨⟨b + 2^ℓ + ρ⟩⟩, of which `bits` bits are cut off."""
+    """⟨⟨sums of diagonals + r⟩⟩ and ⟨⟨b + 2^ℓ + ρ⟩⟩; `bits` bits are cut off the latter."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_KEY_HOLDER,
@@ -93,7 +93,7 @@ class EncryptedMomentBounds:
     trace: float
     length: float
     peers: int
-    """Each of them rounded every number once."""
+    """The number of peers, each of which rounded every number once."""
 
 
 def moments_are_plausible(
@@ -104,7 +104,7 @@ def moments_are_plausible(
     masking: Masking,
     entropy: Entropy,
 ) -> Party[bool]:
-    """Whether packed moments (A by rows, and b of every class) can be those of their rows."""
+    """Return whether packed moments (A by rows, b of every class) are possible for their rows."""
     trace, square, kept = yield from _sizes(
         A, stack(vectors), bounds, masking=masking, entropy=entropy
     )
@@ -131,13 +131,13 @@ def _sizes(
     masking: Masking,
     entropy: Entropy,
 ) -> Party[tuple[Unsent, Unsent, int]]:
-    """⟨⟨tr A⟩⟩ and ⟨⟨|b|²⟩⟩, with twice as many fraction bits as are told beside them."""
+    """Return ⟨⟨tr A⟩⟩, ⟨⟨|b|²⟩⟩, and half of the latter's fraction bits."""
     slots = A.slots
     if slots is None or vectors.slots != slots or A.shape != (vectors.shape[1],) * 2:
         raise MismatchError(
             f"moments: expected a packed matrix and vectors, found {A.layout} and {vectors.layout}"
         )
-    # Whatever a slot holds, there is room for it, and it does not come out as something small.
+    # There is room for every value that a slot can hold, so none wraps around to a small one.
     room = (1 << slots.width - masking.kappa - 2) - 1
     diagonals = _diagonals(A).within(Scale(A.scale.fraction_bits, room))
     over = masking.over(diagonals, entropy=entropy)
@@ -163,7 +163,7 @@ def _sizes(
 
 
 def _diagonals(A: Encrypted) -> Unsent:
-    """For every slot the sum of the rows whose diagonal stands in it: a small packed matrix."""
+    """Return for every slot the sum of the rows whose diagonal entry stands in it, packed."""
     slots = A.slots
     assert slots is not None
     rows, side = grid(A), min(slots.count, len(A))
@@ -192,7 +192,7 @@ def _constant(value: int, fraction_bits: int) -> Plain:
 
 
 def _on_one_grid(numbers: Sequence[Unsent]) -> list[Unsent]:
-    """The same integers under one scale: of these, only signs count."""
+    """Return the same integers under one scale, because only their signs are used."""
     finest = max(number.scale.fraction_bits for number in numbers)
     largest = Scale(finest, max(number.scale.bound for number in numbers))
     return [
@@ -201,7 +201,7 @@ def _on_one_grid(numbers: Sequence[Unsent]) -> list[Unsent]:
 
 
 def answer_moments(key: SecretKey, question: MaskedMoments, *, entropy: Entropy) -> MomentSizes:
-    """The key holder's part of the first trip."""
+    """Answer the first trip at the key holder."""
     sides, vectors = question.diagonals.shape, question.vectors.shape
     if len(sides) != 2 or sides[0] != sides[1] or len(vectors) != 2:
         raise MismatchError(f"moments: expected two matrices, found {sides} and {vectors}")

@@ -1,4 +1,4 @@
-"""S.MatProd of a vector cut on its way, with masks that the key holder takes along, unread.
+"""S.MatProd with truncation, where the key holder computes on encrypted masks it cannot read.
 
     evaluator, with a key pair of its own                  key holder
     masks B once: ── OwnFactor ⟨⟨B + S⟩⟩, [[S]] ──────▶     keeps B + S, and [[S]] as it is
@@ -7,15 +7,15 @@
       ◀── OwnStep ⟨⟨q⟩⟩ packed, ⟨⟨q(B + S) + s⟩⟩, [[qS + s]]
     opens qS + s; r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: removes it and r ⊗ ⟨⟨B⟩⟩
 
-⟨⟨·⟩⟩ is the key holder's key and [[·]] the evaluator's own. The product is the one of
-directions.py, p·B exactly. There the evaluator raises every ⟨⟨p⟩⟩ to a mask that fills a
-plaintext; here the key holder raises [[S]] to q, which is as short as a masked direction, and
-bases that never change have their tables ready. That takes a fifth of the time.
+⟨⟨·⟩⟩ is encrypted under the key holder's key and [[·]] under the evaluator's own. The product is
+that of directions.py, exactly p·B. There the evaluator raises every ⟨⟨p⟩⟩ to a mask that fills a
+plaintext. Here the key holder raises [[S]] to q, which is as short as a masked direction, and the
+bases never change, so tables of their powers are computed once. That takes a fifth of the time.
 
 Who learns what: the key holder sees [[S]], which it cannot open, sizes, t, and noise within
 2^−κ, as before. The evaluator sees ciphertexts that it cannot open, and qS + s: s reaches κ
-bits beyond qS, and comes back re-randomised, so it learns nothing of q. Both follow the
-protocol and do not pool what they saw.
+bits beyond qS, and the ciphertext is re-randomised, so the evaluator learns nothing about q. Both
+follow the protocol and do not pool what they saw.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class OwnFactor(Question[Fixed], frozen=True):
 
 
 class OwnStep(Message, frozen=True):
-    """The cut masked direction, its masked product, and what hides that, under the asker's key."""
+    """The cut masked direction, its masked product, and the product's mask under [[·]]."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who opens the last and cannot open the others",
@@ -93,7 +93,7 @@ class OwnDirection(Question[OwnStep], frozen=True):
 
 @dataclass(frozen=True)
 class OwnOperand:
-    """The evaluator's side of an operand: ⟨⟨B⟩⟩, with tables, and how its masks are sealed."""
+    """The evaluator's side of an operand: ⟨⟨B⟩⟩ with tables, and its own key for the masks."""
 
     matrix: Encrypted
     own: SecretKey = field(repr=False)
@@ -109,7 +109,7 @@ class OwnOperand:
 
 @dataclass(frozen=True)
 class OwnProduct:
-    """⟨⟨p⟩⟩ in the slots that u had, and ⟨⟨p·B⟩⟩ in those of B."""
+    """⟨⟨p⟩⟩ in the slots of u, and ⟨⟨p·B⟩⟩ in those of B."""
 
     direction: Unsent
     product: Unsent
@@ -146,7 +146,7 @@ def fix_own(
 def cut_times_own(
     u: Encrypted, operand: OwnOperand, cut: Cut, *, product: Scale, entropy: Entropy
 ) -> Party[OwnProduct]:
-    """⟨⟨p⟩⟩ and ⟨⟨p·B⟩⟩ at the evaluator, for u packed and p = ⌊u / 2^t⌋ or one more."""
+    """Return ⟨⟨p⟩⟩ and ⟨⟨p·B⟩⟩ at the evaluator; u is packed, and p is ⌊u / 2^t⌋ or one more."""
     matrix, key, own = operand.matrix, operand.matrix.key, operand.own
     mask = cut.mask(u, entropy=entropy)
     masked = u + mask.over
@@ -171,7 +171,7 @@ def cut_times_own(
 
 
 class OwnFactors:
-    """The key holder's side: one masked operand, and its masks under another's key."""
+    """The key holder's side: one masked operand, and its masks under the evaluator's key."""
 
     def __init__(self, key: SecretKey, masking: Masking, *, uses: int) -> None:
         """Answer with `key` for about `uses` products."""
@@ -223,7 +223,7 @@ class OwnFactors:
         )
 
     def _product(self, q: Plain, sealed: Ciphertext) -> Unsent:
-        """[[qS]]: bases that stay the same have tables."""
+        """Return [[qS]], with tables for bases that stay the same."""
         if q.shape != sealed.shape[:1]:
             raise MismatchError(f"S.MatProd: shapes do not meet, {q.shape} beside {sealed.shape}")
         if not self._tables:
@@ -251,7 +251,7 @@ def _masked_scale(whole: Scale, masking: Masking) -> Scale:
 
 
 def _spread(values: Sequence[int], slots: Slots | None) -> list[int]:
-    """Values at the places of slots, however far each reaches beyond its own."""
+    """Return values at the places of slots, even if one exceeds its slot."""
     assert slots is not None
     return [
         sum(value << slots.width * place for place, value in enumerate(values[start:stop]))

@@ -229,7 +229,7 @@ class _Masked:
 def _masked(
     x: Encrypted, y: Encrypted, *, terms: int, entropy: Entropy, masking: Masking
 ) -> _Masked:
-    """Mask both operands, if everything that is computed later has room: nothing is sent before."""
+    """Mask both operands, after checking that all later results have room."""
     r, s = masking.over(x, entropy=entropy), masking.over(y, entropy=entropy)
     left, right = x.scale.plus(r.scale), y.scale.plus(s.scale)
     product = left.dot(right, terms)
@@ -252,7 +252,7 @@ def _masked(
 
 
 def _opened(key: SecretKey, *masked: Ciphertext) -> list[Plain]:
-    """The masked integers; a question that is packed or covered is none of these protocols."""
+    """Decrypt masked integers; refuse operands that are packed or under masks mod N."""
     check_unpacked("question", *masked)
     return [decrypt(key, operand) for operand in masked]
 

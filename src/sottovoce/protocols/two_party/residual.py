@@ -1,4 +1,4 @@
-"""The last check of S.Solve: is ‖b − A·θ‖ below a public tolerance? One bit, to the evaluator.
+"""The last check of S.Solve: one bit tells the evaluator whether ‖b − A·θ‖ is small.
 
     evaluator                                              key holder
       ── MaskedTruncation: the residual, packed ───────▶
@@ -8,16 +8,16 @@
       ── MaskedNumbers, BlindedTests: S.Sign of tolerance² − ‖residual‖² ──▶
       ◀── NumberBits, Verdicts ─────────────────────────
 
-An interval that does not hold the spectrum of A (an upper end that is too low, an A that is
-not positive definite) makes Chebyshev's iteration run away instead of towards A⁻¹b. The
-residual that comes with θ is exact, so it tells; a θ that fails here must not be used. Whatever
-the slots of a residual that ran away hold, the check counts it as large, because its numbers
-have room for everything that a slot can hold.
+If the interval does not hold the spectrum of A (its upper end is too low, or A is not positive
+definite), Chebyshev's iteration diverges instead of converging to A⁻¹b. The residual that comes
+with θ is exact, so it shows that; a θ that fails here must not be used. Whatever the slots of a
+diverged residual hold, the check counts it as large, because its numbers have room for everything
+that a slot can hold.
 
 The evaluator learns the one bit. The key holder sees noise and a fair coin. Both follow the
-protocol and do not pool what they saw. What the key holder saw of an iteration that left its
-bounds was no longer covered by masks: the interval must hold by mathematics (a blind sum of the
-peers' own largest eigenvalues), and this check is the alarm, not the lock.
+protocol and do not pool what they saw. When an iteration leaves its bounds, masks no longer cover
+what the key holder sees. So it must be proven beforehand that the interval holds (by a blind sum of
+the peers' own largest eigenvalues). This check only reports a failure; it does not prevent it.
 """
 
 from math import ceil, floor, log2, sqrt
@@ -41,17 +41,17 @@ from sottovoce.protocols.two_party.products import (
 from sottovoce.protocols.two_party.solve import Solved, SolvePlan, solve, solve_stages
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 
-# Bits of the residual that are kept below the tolerance of one of its entries.
+# The number of bits of the residual that are kept below the tolerance of one of its entries.
 SPARE_BITS = 6
 
 
 def residual_tolerance(plan: SolvePlan) -> float:
-    """Twice what Chebyshev's iteration leaves of b, for every b that the plan allows."""
+    """Return twice the part of b that Chebyshev's iteration leaves, for every b of the plan."""
     return 2 * plan.tolerance * plan.upper * plan.reach * sqrt(plan.size)
 
 
 def is_small(whole: Encrypted, limit: float, *, masking: Masking, entropy: Entropy) -> Party[bool]:
-    """Whether the length of a packed vector, with room for masks, is at most the limit."""
+    """Return whether the length of a packed vector, with room for masks, is at most the limit."""
     if not 0 < limit < float("inf"):
         raise InputError(f"residual: expected a tolerance above 0, found {limit:g}")
     slots = whole.slots
@@ -60,7 +60,7 @@ def is_small(whole: Encrypted, limit: float, *, masking: Masking, entropy: Entro
     bits = whole.scale.fraction_bits - kept
     room = Scale(whole.scale.fraction_bits, (1 << slots.width - masking.kappa - 2) - 1)
     cut = yield from truncate(whole.within(room), bits, entropy=entropy, masking=masking)
-    # Whatever came out of a slot, it has no more bits than the slot had.
+    # A value read from a slot has no more bits than the slot.
     cut = cut.within(Scale(kept, 1 << slots.width - bits))
     norm = yield from inner_product(cut, cut, entropy=entropy, masking=masking)
     squared = floor(limit**2 * 4.0**kept)
@@ -72,16 +72,16 @@ def is_small(whole: Encrypted, limit: float, *, masking: Masking, entropy: Entro
 def residual_is_small(
     solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
 ) -> Party[bool]:
-    """Whether ‖b − A·θ‖ is at most the tolerance, by default the plan's."""
+    """Return whether ‖b − A·θ‖ is at most the tolerance, by default the plan's."""
     aim = residual_tolerance(plan) if tolerance is None else tolerance
-    limit = aim / 2.0**plan.shift  # the solve reads A and b as so much smaller
+    limit = aim / 2.0**plan.shift  # the solve reads A and b as smaller by this factor
     return (yield from is_small(solved.residual, limit, masking=plan.masking, entropy=entropy))
 
 
 def check_residual(
     solved: Solved, plan: SolvePlan, *, entropy: Entropy, tolerance: float | None = None
 ) -> Party[Solved]:
-    """The solution, if its residual is small; else `BoundError`."""
+    """Return the solution if its residual is small; else raise `BoundError`."""
     small = yield from residual_is_small(solved, plan, entropy=entropy, tolerance=tolerance)
     if not small:
         raise BoundError(
@@ -103,7 +103,7 @@ def solve_checked(
     entropy: Entropy,
     own: SecretKey | None = None,
 ) -> Party[Solved]:
-    """S.Solve and its check."""
+    """Run S.Solve and its check."""
     solved = yield from solve(A, b, plan, entropy=entropy, own=own)
     return (yield from check_residual(solved, plan, entropy=entropy))
 

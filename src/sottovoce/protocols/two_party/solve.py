@@ -8,12 +8,12 @@
     r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: removes R ⊗ ⟨⟨p⟩⟩, r ⊗ ⟨⟨A⟩⟩, R·r
     x ← x + p, residual ← residual − A·p, next direction
 
-Exact: the only error is the one unit of truncation in every direction. The
+Every step is exact but for one unit of truncation in every direction. The
 coefficients need a public interval that holds the spectrum of A; no division is
 done on anything secret. The evaluator learns nothing; the key holder sees the
 size, the number of steps (public) and noise. Both follow the protocol and do not
-pool what they saw. An interval that does not hold the spectrum makes the
-iteration run away, which the residual shows: it comes back encrypted, exact.
+pool what they saw. If the interval does not hold the spectrum, the iteration diverges; the residual
+shows that, which is returned encrypted and exact.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ from sottovoce.protocols.two_party.truncation import Cut
 
 @dataclass(frozen=True, slots=True)
 class SolvePlan:
-    """Everything public about one solve, settled and checked before anything is sent.
+    """The public plan of one solve, checked before anything is sent.
 
     The spectrum of A lies in [lower, upper]. `reach` bounds every entry of A⁻¹b.
     """
@@ -73,12 +73,12 @@ class SolvePlan:
 
     @property
     def shift(self) -> int:
-        """A and b are read as 2^shift times smaller, so that the spectrum ends at 1 or below."""
+        """A and b are read as 2^shift times smaller, so that the spectrum ends at or below 1."""
         return max(0, ceil(log2(self.upper)))
 
     @property
     def steps(self) -> int:
-        """Enough steps for a relative error below the tolerance, from public numbers alone."""
+        """The number of steps for a relative error below the tolerance."""
         if self.upper == self.lower:
             return 1
         ratio = (self.upper + self.lower) / (self.upper - self.lower)
@@ -86,7 +86,7 @@ class SolvePlan:
 
     @property
     def matrix_fraction(self) -> int:
-        """Fraction bits of A as it is used."""
+        """The fraction bits of A when it is used."""
         return self.matrix_bits + self.shift
 
     @property
@@ -101,7 +101,7 @@ class SolvePlan:
 
     @property
     def direction_scale(self) -> Scale:
-        """Truncated directions: steps from one iterate to the next, none longer than 4·reach·√d.
+        """The scale of truncated directions, none of which is longer than 4·reach·√d.
 
         From 0, Chebyshev iterates never leave the ball of radius ‖θ‖ around θ,
         so no step is longer than 2‖θ‖; the other factor of 2 is for rounding.
@@ -110,16 +110,16 @@ class SolvePlan:
 
     @property
     def untruncated_scale(self) -> Scale:
-        """Directions before truncation."""
+        """The scale of directions before truncation."""
         return self.direction_scale.refined(self.cut)
 
     @property
     def residual_scale(self) -> Scale:
-        """Residuals, and products of the matrix with a direction: the spectrum ends at 1."""
+        """The scale of residuals, and of products of the matrix with a direction."""
         return self.direction_scale.refined(self.matrix_fraction)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """Slots that hold a masked direction; everything else is smaller."""
+        """Return slots that hold a masked direction; everything else is smaller."""
         return Slots.fit(
             self.untruncated_scale.bound,
             plaintext_bits=plaintext_bits,
@@ -127,15 +127,15 @@ class SolvePlan:
         )
 
     def matrix_scale(self, magnitude: float) -> Scale:
-        """The scale in which contributions to A are encoded."""
+        """Return the scale in which contributions to A are encoded."""
         return Scale.covering(magnitude, fraction_bits=self.matrix_bits)
 
     def vector_scale(self, magnitude: float) -> Scale:
-        """The scale in which contributions to b are encoded."""
+        """Return the scale in which contributions to b are encoded."""
         return Scale.covering(magnitude, fraction_bits=self.matrix_bits + self.fraction_bits)
 
     def coefficients(self) -> Iterator[tuple[int, int]]:
-        """For every step, (α, β) of u = α·p + β·residual, in units of 2^−coefficient_bits."""
+        """Yield for every step (α, β) of u = α·p + β·residual, in units of 2^−coefficient_bits."""
         scale = 2.0**self.shift
         upper, lower = self.upper / scale, self.lower / scale
         middle, half = (upper + lower) / 2, (upper - lower) / 2
@@ -157,7 +157,7 @@ class SolvePlan:
 
 @dataclass(frozen=True)
 class Solved:
-    """⟨⟨θ⟩⟩, and what is left of b: ⟨⟨b − A·θ⟩⟩ / 2^shift, exactly; both packed."""
+    """⟨⟨θ⟩⟩, and the exact residual ⟨⟨b − A·θ⟩⟩ / 2^shift; both packed."""
 
     theta: Unsent
     residual: Unsent
@@ -177,7 +177,7 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _OwnSteps:
-    """The same with masks under the evaluator's own key (own_masks.py)."""
+    """The steps of `_Steps`, with masks under the evaluator's own key (own_masks.py)."""
 
     operand: OwnOperand
     plan: SolvePlan
@@ -207,10 +207,11 @@ def solve(
     entropy: Entropy,
     own: SecretKey | None = None,
 ) -> Party[Solved]:
-    """S.Solve at the evaluator: ⟨⟨θ⟩⟩ with A·θ = b.
+    """S.Solve at the evaluator: return ⟨⟨θ⟩⟩ with A·θ = b.
 
-    A comes by rows and b as a vector, both in the plan's slots and scales. With a key pair of
-    its `own` the evaluator has a fraction of the work; the key holder answers `own_stages` then.
+    A is packed by rows and b as a vector, both in the plan's slots and scales. If the evaluator has
+    a key pair of its `own`, it takes a fraction of the time; the key holder then answers
+    `own_stages`.
     """
     _check(A, b, plan)
     matrix, residual = A.divided(plan.shift), b.divided(plan.shift).within(plan.residual_scale)
@@ -243,7 +244,7 @@ def solve_stages(
 
 
 def own_stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """The same for an evaluator with a key pair of its own."""
+    """The key holder's stages of a solve whose evaluator has a key pair of its own."""
     held = OwnFactors(key, plan.masking, uses=plan.steps)
     return held.stages(budget=plan.steps, entropy=entropy)
 

@@ -1,4 +1,4 @@
-"""One evaluator and one key holder at a table in memory: any of these protocols, start to end.
+"""Runs any of these protocols in memory, between one evaluator and one key holder.
 
     evaluator ── masked questions ──▶ key holder, behind a guard: order, range and budget
     evaluator ◀── encrypted answers ── key holder
@@ -22,7 +22,7 @@ from sottovoce.wire import Codec
 
 R = TypeVar("R")
 
-# Nobody but the two: who evaluates, and who holds the key (a cast refuses them as one party).
+# The two parties: an evaluator and a key holder (a cast refuses one party in both roles).
 TWO = Cast((), coordinator=KEY_HOLDER)
 
 
@@ -42,7 +42,7 @@ def run(
 
 
 def _closing(program: Party[R]) -> Party[R]:
-    """The evaluator's program, which says goodbye at the end."""
+    """Run the evaluator's program, then send `Enough`."""
     result = yield from program
     yield from dismiss(KEY_HOLDER)
     return result

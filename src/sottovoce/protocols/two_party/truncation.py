@@ -6,9 +6,9 @@
       ◀── Truncated ⟨⟨q⟩⟩ ──────────────────────
     subtracts ⌊(2^ℓ + ρ) / 2^t⌋
 
-The result is ⌊x / 2^t⌋ or one more, never else: both floors lose less than one
-unit. The shortcuts are wrong: a masked product truncated in its own trip is off
-by the mask, and masks that are multiples of 2^t show the low bits of x.
+The result is ⌊x / 2^t⌋ or one more, because both floors lose less than one unit. Two shortcuts
+would be wrong: a masked product truncated in its own trip has the mask as an error, and masks that
+are multiples of 2^t show the low bits of x.
 
 The evaluator learns nothing. The key holder sees noise within 2^−κ. Both follow
 the protocol and do not pool what they saw.
@@ -69,7 +69,7 @@ class MaskedTruncation(Question[Truncated], frozen=True):
 
 @dataclass(frozen=True)
 class TruncationMask:
-    """The masks of values that are to be truncated, and the part that is left afterwards."""
+    """The masks of values that are to be truncated, and the part left after truncation."""
 
     over: Plain = field(repr=False)
     left: Plain = field(repr=False)
@@ -78,7 +78,7 @@ class TruncationMask:
     def draw(
         cls, hidden: Scale, shape: tuple[int, ...], *, bits: int, masking: Masking, entropy: Entropy
     ) -> "TruncationMask":
-        """2^ℓ + ρ for every value of the scale `hidden`, to be cut by `bits`."""
+        """Draw 2^ℓ + ρ for every value of the scale `hidden`, which will be cut by `bits`."""
         if not 0 < bits <= hidden.fraction_bits:
             raise BoundError(
                 f"S.Trunc: expected 1 to {hidden.fraction_bits} bits to cut, found {bits}"
@@ -95,10 +95,10 @@ class TruncationMask:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A cut of the lowest bits of values: their number, the bounds of the rest, and the masks.
+    """A cut of the lowest bits of values: their number, the scale of the rest, and the masking.
 
-    `scale` is that of the rest; it may say less than the values' own bound does,
-    where mathematics knows more.
+    The bound in `scale`, that of the rest, may be tighter than the values' own bound, where that
+    can be proven.
     """
 
     bits: int
@@ -107,11 +107,11 @@ class Cut:
 
     @classmethod
     def of(cls, whole: Scale, bits: int, masking: Masking | None = None) -> "Cut":
-        """Cut values of the scale `whole`, of which nothing else is known."""
+        """Return the cut of values of the scale `whole`, with the bound that follows from it."""
         return cls(bits, whole.truncated(bits), masking or Masking())
 
     def mask(self, whole: Encrypted, *, entropy: Entropy) -> TruncationMask:
-        """Masks for values that will be cut this way."""
+        """Draw masks for values that will be cut this way."""
         return TruncationMask.draw(
             whole.scale, whole.shape, bits=self.bits, masking=self.masking, entropy=entropy
         )
@@ -120,7 +120,7 @@ class Cut:
 def truncate(
     x: Encrypted, bits: int, *, entropy: Entropy, masking: Masking | None = None
 ) -> Party[Unsent]:
-    """S.Trunc at the evaluator: ⟨⟨⌊x / 2^bits⌋⟩⟩ (or one more), one value a ciphertext.
+    """S.Trunc at the evaluator: return ⟨⟨⌊x / 2^bits⌋⟩⟩ (or one more), one value a ciphertext.
 
     A packed tensor is truncated slot by slot; its slots must have room for the
     masks (`Slots.fit(…, mask_bits=κ)`).

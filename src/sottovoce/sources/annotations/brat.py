@@ -43,11 +43,11 @@ class BratReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """BRAT has no columns: each pair is one text and its spans."""
+        """Return `text` and `spans`: BRAT has no columns, and each pair is one text."""
         return Header(self.name, ("text", "spans"))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document a pair."""
+        """Yield one document for each pair."""
         nested = self._options.label is not None
         rows = FileRows(self._options, findings, root=self._path, nested=nested)
         for place in walk(self._path):

@@ -1,4 +1,4 @@
-"""doccano's JSON Lines: classes as a list of names, spans as places with a name."""
+"""doccano's JSON Lines: classes are lists of names, spans are lists of [start, end, name]."""
 
 from collections.abc import Iterator
 
@@ -14,19 +14,19 @@ _OWN = {*_CLASSES, *_SPANS, "relations", "Comments", "comments"}
 
 
 class Doccano:
-    """One list is classes where it holds names, spans where it holds [start, end, name]."""
+    """doccano's format: a list of names holds classes, a list of [start, end, name] holds spans."""
 
     format = Format.DOCCANO
 
     def wrote(self, record: Row) -> bool:
-        """Its objects have places in lists, or comments; plain lists of names are ordinary JSON."""
+        """Return whether an object has spans or comments; lists of names are ordinary JSON."""
         return "text" in record and (
             next(_marks(record), None) is not None
             or any(name in record and "id" in record for name in ("Comments", "entities"))
         )
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
-        """The names of classes, and the spans; `options` play no part."""
+        """Return the names of classes, and the spans; `options` are not used."""
         del options
         fields = {name: value for name, value in record.items() if name not in _OWN}
         return Decided(fields, tuple(_classes(record)), tuple(_marks(record)))

@@ -3,8 +3,8 @@
     "entities": [{"type": "Drug", "start": 10, "end": 17, "negated": false}, …]
     "sentences": [{"section": "history", "start": 0, "end": 31}, …]
 
-A sentence is a span whose type is its section. Where qualified spans are asked for, every other
-true field of an entity is one more span of the same place, `Drug:Negated`, as in BRAT.
+A sentence is a span whose type is its section. If qualified spans are asked for, every other true
+field of an entity gives one more span of the same place, `Drug:Negated`, as in BRAT.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from sottovoce.sources.rows import Row
 
 
 def marks_in(record: Row, *, qualified: bool) -> tuple[Mark, ...]:
-    """The marks of an object; none where its fields hold something else."""
+    """Return the marks of an object; none if its fields hold something else."""
     entities = tuple(_entities(record.get("entities"), qualified=qualified))
     return (*entities, *_sentences(record.get("sentences")))
 

@@ -15,21 +15,21 @@ Decision = tuple[tuple[Label, ...], tuple[Mark, ...]]
 
 
 class LabelStudio:
-    """The annotation that is marked as ground truth counts, else the one that all agree on.
+    """Label Studio's format: the ground-truth annotation counts, else one that all agree on.
 
-    Skipped and cancelled annotations, drafts and predictions are no labels.
+    Skipped and cancelled annotations, drafts and predictions are not labels.
     """
 
     format = Format.LABEL_STUDIO
 
     def wrote(self, record: Row) -> bool:
-        """Its tasks keep the text apart, below `data`."""
+        """Return whether an object has its fields below `data`, beside annotations."""
         return isinstance(record.get("data"), dict) and (
             "annotations" in record or "completions" in record or "predictions" in record
         )
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
-        """Return the annotators' decision; `options` play no part."""
+        """Return the annotators' decision; `options` are not used."""
         del options
         data = record.get("data")
         fields: Row = data if isinstance(data, dict) else {}
@@ -43,7 +43,7 @@ class LabelStudio:
 
 
 def _results(record: Row) -> list[list[object]]:
-    """The results that count, one list an annotation."""
+    """Return the results that count, a list for each annotation."""
     given = record.get("annotations", record.get("completions"))
     made = [
         annotation

@@ -1,4 +1,4 @@
-"""Stretches of a text that somebody marked, and the spans that they become."""
+"""Marked stretches of a text, and the spans that they become."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from sottovoce.text.documents import Document, Fragment, Span
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A stretch of the text that somebody marked, and the covered text if the tool gives it."""
+    """A marked stretch of a text, with the covered text if the tool states it."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Mark:
 def marked(
     document: Document, marks: Sequence[Mark], findings: Findings, options: SourceOptions
 ) -> Iterator[Document | SourceProblem]:
-    """The document with its spans, after the problems of marks that do not fit its text."""
+    """Yield the problems of marks that do not fit the text, then the document with its spans."""
     spans = []
     for mark in marks:
         span = _span(document.text, mark)
@@ -39,7 +39,7 @@ def marked(
 
 
 def _span(text: str, mark: Mark) -> Span | Flaw:
-    """The mark in code points of the text; some tools count UTF-16 units, where an emoji is two."""
+    """Return the mark in code points; some tools count UTF-16 units, where an emoji is two."""
     for start, end in _places(text, mark):
         fits = 0 <= start < end <= len(text)
         if fits and (mark.covered is None or text[start:end] == mark.covered):
@@ -60,7 +60,7 @@ def _places(text: str, mark: Mark) -> Iterator[tuple[int, int]]:
 
 
 def whole_mark(start: object, end: object, kind: object, covered: object = None) -> Mark | None:
-    """A mark, if the values have the types of one; else None."""
+    """Return a mark, or None if the values have wrong types."""
     if isinstance(start, bool) or isinstance(end, bool):
         return None
     if not isinstance(start, int) or not isinstance(end, int) or not isinstance(kind, str):

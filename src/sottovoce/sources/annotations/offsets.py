@@ -16,7 +16,7 @@ _NEARBY = 2000
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as a line states it: places in the text, and the words that stand there."""
+    """An entity as a line states it: places in the text, and the words at these places."""
 
     line: int
     name: str
@@ -27,14 +27,14 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextFrame:
-    """A text in which offsets are counted, and what was done to it for that."""
+    """A text in which offsets are counted, and how it was changed for that."""
 
     text: str
     marked: bool = False
     note: str = ""
 
     def mismatch(self, mention: Mention) -> str:
-        """Why the offsets are wrong, without quoting the text; empty if they are right."""
+        """Return why the offsets are wrong, without quoting the text; empty if they are right."""
         end = max(end for _, end in mention.places)
         if end > len(self.text):
             return (
@@ -62,7 +62,7 @@ class TextFrame:
         return f", which stands {abs(shift)} characters {'later' if shift > 0 else 'earlier'}"
 
     def _as_utf16(self, mention: Mention) -> str:
-        """Some tools count UTF-16 units, where an emoji is two."""
+        """Return a note if the offsets fit in UTF-16 units, which some tools count."""
         if self.text.isascii() or max(self.text) <= "\uffff":
             return ""
         units = self.text.encode("utf-16-le", "surrogatepass")
@@ -75,7 +75,7 @@ class TextFrame:
 
 
 def covers(text: str, mention: Mention) -> bool:
-    """Whether the places of `mention` hold the words that it states; breaks are spaces there."""
+    """Return whether `mention`'s places hold its words; line breaks count as spaces."""
     covered = " ".join(text[start:end] for start, end in mention.places).translate(_BREAKS)
     stated = mention.covered.translate(_BREAKS)
     return (
@@ -84,7 +84,7 @@ def covers(text: str, mention: Mention) -> bool:
 
 
 def best_frame(text: TextFrame, mentions: Sequence[Mention]) -> TextFrame:
-    """The way of counting under which most mentions match; as the text stands if in doubt."""
+    """Return the way of counting under which most mentions match; by default the plain one."""
 
     def wrong(frame: TextFrame) -> int:
         return sum(not _fits(frame.text, mention) for mention in mentions)
@@ -99,7 +99,7 @@ def _fits(text: str, mention: Mention) -> bool:
 
 
 def _others(frame: TextFrame) -> list[TextFrame]:
-    """Other ways of counting that the same file allows, the likelier first."""
+    """Return other ways of counting that the file allows, the likelier first."""
     others = []
     if frame.marked:
         kept = "\ufeff" + frame.text

@@ -1,4 +1,4 @@
-"""Predictions written for annotation tools, so that people look at the least certain ones first."""
+"""Writes predictions for annotation tools, so that people see the least certain ones first."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Prediction:
 
 
 def least_certain_first(predictions: Iterable[Prediction]) -> list[Prediction]:
-    """The predictions by their certainty; in their order where it is not known."""
+    """Return the predictions by rising certainty; those without one keep their order."""
     return sorted(
         predictions,
         key=lambda prediction: 0.0 if prediction.certainty is None else prediction.certainty,

@@ -15,16 +15,16 @@ _OWN = {"label", "accept", "spans", "options", "answer", "tokens", "config", "me
 
 
 class Prodigy:
-    """An answer other than `accept` is no label: what was rejected says what a text is not."""
+    """Prodigy's format: only `accept` gives a label; a rejected answer says what a text is not."""
 
     format = Format.PRODIGY
 
     def wrote(self, record: Row) -> bool:
-        """Its objects carry an answer beside what was asked, and hashes that people strip."""
+        """Return whether an object has an answer and one of the fields of a question."""
         return record.get("answer") in _ANSWERS and not _ASKED.isdisjoint(record)
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
-        """The label or the accepted choices, and the spans; `options` play no part."""
+        """Return the label or the accepted choices, and the spans; `options` are not used."""
         del options
         fields = {
             name: value

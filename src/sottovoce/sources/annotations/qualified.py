@@ -15,7 +15,7 @@ from sottovoce.text.documents import Span
 
 
 def qualified_spans(annotations: Annotations) -> tuple[Span, ...]:
-    """One span for each further fact about a place beside the type of its entity, each once."""
+    """Return one span for each fact about a place other than its entity's type, each once."""
     places = {span.name: span for span in annotations.spans}
     for other in annotations.others:
         if isinstance(other, BratEvent) and other.trigger in places:

@@ -8,8 +8,8 @@
     N1 <tab> Reference T1 resource:entry <tab> words             a normalization
     #1 <tab> Type T1 <tab> words                                 a note
 
-Offsets count code points. A line that cannot be used costs only itself: what
-refers to it by name stays.
+Offsets count code points. Only an unusable line itself is left out: lines that refer to it by name
+stay.
 """
 
 import re
@@ -25,7 +25,7 @@ from sottovoce.text.documents import Fragment, Span
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A part in an event or a relation: the role, and the name of what plays it."""
+    """An argument of an event or a relation: its role, and the name of what has that role."""
 
     role: str
     target: str
@@ -33,7 +33,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class BratEvent:
-    """E: something that happened, triggered by an entity."""
+    """E: an event, triggered by an entity."""
 
     name: str
     type: str
@@ -43,7 +43,7 @@ class BratEvent:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """R: two things and how they belong together."""
+    """R: two things and their relation."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """*: things that are the same or belong together, in no order."""
+    """*: things that are the same or belong together, without an order."""
 
     type: str
     members: tuple[str, ...]
@@ -60,7 +60,7 @@ class Equivalence:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A or M: a mark on something, with or without a value."""
+    """A or M: a mark on an annotation, with or without a value."""
 
     name: str
     type: str
@@ -110,7 +110,7 @@ class Annotations:
 
 
 class _BrokenError(Exception):
-    """A line that does not have the form that its first letter announces."""
+    """A line that does not have the form that its first letter requires."""
 
 
 _ENTITY = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)")
@@ -145,7 +145,7 @@ def parse(lines: Iterable[tuple[int, str]], text: TextFrame) -> Annotations:
 
 
 def _called(name: str) -> str:
-    """A line's name as a message may show it: anything else than T1 may be text of a document."""
+    """Return a line's name for a message; a name unlike T1 is hidden, because it may be text."""
     return name if _NAME.fullmatch(name) else "as stands there"
 
 
@@ -154,7 +154,7 @@ def _quoted(name: str) -> str:
 
 
 def _claim(name: str, number: int, names: dict[str, int]) -> None:
-    """Names are given once; `*` is no name, and notes need none of their own."""
+    """Refuse a name that is taken; `*` is not a name, and notes need no name of their own."""
     if name in {"*", "#"}:
         return
     if names.setdefault(name, number) != number:

@@ -1,4 +1,4 @@
-"""The JSON of annotation tools, object by object: people's decisions become label and spans."""
+"""Reads the JSON of annotation tools; people's decisions become labels and spans."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ LABEL = "label"
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decision of people about one text; `fields` are the other values that came with it."""
+    """People's decision about one text; `fields` are the other values of its object."""
 
     fields: Row = field(repr=False)
     labels: tuple[Label, ...] = ()
@@ -35,7 +35,7 @@ class Tool(Protocol):
     format: Format
 
     def wrote(self, record: Row) -> bool:
-        """Whether an object looks like one of this tool's."""
+        """Return whether an object looks like one of this tool's."""
 
     def decided(self, record: Row, options: SourceOptions) -> Decided:
         """Read the decision from an object of the tool's export."""
@@ -52,7 +52,7 @@ class ToolReader:
         self.name = str(path)
 
     def header(self) -> Header:
-        """The names of the fields in the first hundred objects, and the label where one is."""
+        """Return the fields' names in the first hundred objects, and `label` if one has it."""
         names: dict[str, None] = {}
         labelled = False
         for record in self._records.first(HEAD_ROWS):
@@ -64,7 +64,7 @@ class ToolReader:
         return Header(self.name, tuple(names))
 
     def read(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """One document an object that somebody decided about."""
+        """Yield one document for each object with a decision."""
         rows: RowReader | None = None
         for origin, record in self._records.read(findings):
             if isinstance(record, SourceProblem):
@@ -83,7 +83,7 @@ class ToolReader:
 
 
 def _row(decided: Decided) -> Row:
-    """The fields with the label: one as it is, several as a list."""
+    """Return the fields with the label; several labels are a list."""
     if not decided.labels:
         return decided.fields
     label = decided.labels[0] if len(decided.labels) == 1 else list(decided.labels)

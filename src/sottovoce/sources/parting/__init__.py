@@ -1,1 +1,1 @@
-"""Sources in parts, which other processes and machines read by themselves."""
+"""Sources in parts that other processes and machines read independently."""

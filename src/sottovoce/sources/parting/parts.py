@@ -1,7 +1,8 @@
-"""Parts of a source that other processes and machines read by themselves, and their listing.
+"""Parts of a source that other processes and machines read, and their listing.
 
-A source is listed once: how many documents each part holds, what could not be used, and where it
-begins. A later reader of a part finds the same documents there, or says that the file changed.
+A source is listed once: how many documents each part holds, what could not be used, and where the
+part begins. A later reader of a part finds the same documents there, or reports that the file
+changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +23,7 @@ from sottovoce.text.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """One stretch of a source, read wherever this is sent."""
+    """One stretch of a source, read by the process to which this is sent."""
 
     place: str
     options: SourceOptions
@@ -31,7 +32,7 @@ class SourcePart:
     has_text: bool = True
 
     def documents(self) -> Iterator[Document]:
-        """The usable documents, the same ones as when the source was listed."""
+        """Yield the usable documents, which are the same as when the source was listed."""
         count = 0
         for outcome in self.outcomes(Findings()):
             if isinstance(outcome, Document):
@@ -41,7 +42,7 @@ class SourcePart:
             raise self._changed()
 
     def outcomes(self, findings: Findings) -> Iterator[Document | SourceProblem]:
-        """Every document, and every problem in its place."""
+        """Yield every document, and every problem in its place."""
         reader = cast("StretchReader", open_source(self.place, self.options).reader)
         if self.size != _size(self.place):
             raise self._changed()
@@ -56,7 +57,7 @@ class SourcePart:
 
 @dataclass(frozen=True)
 class PartListing:
-    """The content of one part: its ends, its lines, and the problems in it."""
+    """The listing of one part: its ends, its lines, and the problems in it."""
 
     part: SourcePart
     began: int
@@ -82,7 +83,7 @@ Mapping = Callable[[Lister, Iterable[SourcePart]], Iterable[PartListing]]
 def parts_of(
     place: str, options: SourceOptions, *, has_text: bool = True
 ) -> tuple[SourcePart, ...]:
-    """The parts of a source before they are listed; empty where it is read as a whole."""
+    """Return the parts of a source before they are listed; empty if it is read as a whole."""
     reader = open_source(place, options).reader
     if not hasattr(reader, "stretches"):
         return ()
@@ -101,7 +102,7 @@ def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
     for listing in mapping(list_part, parts):
         exact_listing = listing
         if by_bytes and end >= exact_listing.part.stretch.stop:
-            continue  # a record of the part before reaches over all of it
+            continue  # a record of the part before it covers all of this part
         if by_bytes and exact_listing.began != end:
             exact = exact_listing.part.stretch.begun_at(end)
             exact_listing = list_part(replace(exact_listing.part, stretch=exact))
@@ -122,7 +123,7 @@ def list_parts(parts: tuple[SourcePart, ...], mapping: Mapping) -> ListedSource:
 
 
 def list_part(part: SourcePart) -> PartListing:
-    """Read one part to list its content, and keep none of it."""
+    """Read one part and return its listing, without any document."""
     findings, documents = Findings(), 0
     problems = Problems(keep=part.options.limits.problems)
     for outcome in part.outcomes(findings):

@@ -1,9 +1,9 @@
-"""Stretches of a source: where each begins and ends follows from the source alone.
+"""Stretches of a source, whose beginnings and ends depend on the source alone.
 
-The beginning of a stretch of lines is a guess at first: it may lie inside a quoted text. A worker
-lists it, and tells where it really began and ended. A stretch that does not begin at the end of the
-one before it is listed again from there. So all stretches together hold exactly the records that
-are read from the first line on.
+The beginning of a stretch of lines is first a guess, because it may be inside a quoted text. A
+worker lists the stretch, and reports where it really began and ended. If a stretch does not begin
+at the end of the one before it, it is listed again from there. So all stretches together hold
+exactly the records that one reader would read from the first line on.
 """
 
 from collections.abc import Iterator
@@ -31,29 +31,29 @@ class Stretch:
     before: int = 0
     """The number of lines or rows before it."""
     guessed: bool = False
-    """Whether `start` may lie inside a record; the first one behind it is meant."""
+    """Whether `start` may be inside a record; then the stretch begins with the next record."""
     documents: int | None = None
     """The number of its documents, once it was listed."""
 
     def begun_at(self, start: int) -> "Stretch":
-        """The same from where a record is known to begin."""
+        """Return the same stretch from a position at which a record is known to begin."""
         return replace(self, start=start, guessed=False)
 
 
 class StretchReader(Reader, Protocol):
-    """A reader that can read a part of its source alone."""
+    """A reader that can read a single part of its source."""
 
     def stretches(self) -> tuple[Stretch, ...]:
-        """Return the places of the parts; empty where the source can only be read as a whole."""
+        """Return the stretches; empty if the source can only be read as a whole."""
 
     def read(
         self, findings: Findings, stretch: Stretch | None = None
     ) -> Iterator[Document | SourceProblem]:
-        """Every document and problem, of a stretch or of all."""
+        """Yield every document and problem, of one stretch or of all."""
 
 
 def stretches_of_bytes(path: Path, *, start: int) -> tuple[Stretch, ...]:
-    """Stretches of a file of lines, behind its header; a packed file has none."""
+    """Return the stretches of a file of lines, after its header; a packed file has none."""
     size = size_of(path)
     if size is None:
         return ()
@@ -63,12 +63,12 @@ def stretches_of_bytes(path: Path, *, start: int) -> tuple[Stretch, ...]:
 
 
 def stretch_size(size: int) -> int:
-    """The number of bytes of a stretch of a source of this size."""
+    """Return the number of bytes of a stretch of a source of this size."""
     return min(max(size // MOST_STRETCHES, SMALLEST_BYTES), LARGEST_BYTES)
 
 
 def grouped_stretches(sizes: list[tuple[int, int]]) -> tuple[Stretch, ...]:
-    """Stretches of whole groups, given the rows and bytes of each group."""
+    """Return stretches of whole groups, given the rows and bytes of each group."""
     step = stretch_size(sum(size for _, size in sizes))
     stretches, begin, rows, inside, held = [], 0, 0, 0, 0
     for number, (count, size) in enumerate(sizes, 1):

@@ -1,1 +1,1 @@
-"""The study card, one module a section: facts as data first, then their words."""
+"""The study card, one module for each section: first facts as data, then sentences about them."""

@@ -20,7 +20,7 @@ Waits = tuple[tuple[str, str], ...]
 
 
 def agreed_section(study: Study, waits: Waits = ()) -> Iterator[str]:
-    """Every setting that people should know of; `waits` says what is waited for, how long."""
+    """Yield every setting that people should know; `waits` has what is waited for, how long."""
     yield "## What is agreed"
     yield ""
     for part in AGREED:
@@ -48,7 +48,7 @@ def _grounds(study: Study) -> Iterator[str]:
 
 
 def _blocks(beside: Blocks) -> Iterator[str]:
-    """The columns of a row beside its words; every map is public, and nothing more is opened."""
+    """Yield the columns of a row other than words; their maps are public, and no more is opened."""
     if beside.tail:
         yield (
             f"- Words that were not chosen fall, by the peers' key, into {beside.tail} further "
@@ -73,7 +73,7 @@ def _learning(study: Study) -> Iterator[str]:
     plan = study.plan
     labels = ", ".join(map(markdown, plan.labels.names))
     yield f"- Labels: {labels}; one row stands for one {plan.level}."
-    # A joint dictionary has the words that are in enough documents, and no more than agreed.
+    # A joint dictionary has only words that are in enough documents, so there may be fewer.
     most = "Up to " if plan.dictionary is DictionaryKind.JOINT else ""
     made = f"{most}{plan.features} features, dictionary `{plan.dictionary}`"
     if not plan.has_text:
@@ -207,7 +207,7 @@ def _deletion(study: Study) -> Iterator[str]:
     yield f"{deleted}peers keep {kept}, the coordinator the key until the study is closed."
 
 
-# Another setting's sentences: one more function here.
+# Add sentences about another setting as one more function here.
 AGREED: tuple[Callable[[Study], Iterator[str]], ...] = (
     _grounds,
     _learning,
@@ -218,7 +218,7 @@ AGREED: tuple[Callable[[Study], Iterator[str]], ...] = (
     _deletion,
 )
 
-# As docs/text.md says it; a test compares the two.
+# docs/text.md says the same; a test compares the two.
 JOINT_DICTIONARY = (
     "For `joint`, features are hashed with keyed BLAKE2 into 2^{bits} buckets under a key that the "
     "peers share and the coordinator never learns. A peer zeroes every bucket that fewer than "

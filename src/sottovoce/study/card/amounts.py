@@ -1,4 +1,4 @@
-"""The bytes that leave a peer, and that pass through the seats that help."""
+"""The card's section on bytes: those that leave a peer, and those at the other seats."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from sottovoce.study.study import Study
 
 
 def amounts_section(study: Study) -> Iterator[str]:
-    """The bytes that leave a peer, and those that pass through the other seats."""
+    """Yield the tables of bytes that leave a peer, and of those at the other seats."""
     rows = peer_sizes(study)
     yield "## How much leaves a peer"
     yield ""

@@ -1,4 +1,4 @@
-"""The card's sentences about an arrangement: who holds what, and what that gives away."""
+"""The card's sentences about an arrangement: who holds which data, and what that reveals."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def arranged_lines(study: Study) -> Iterator[str]:
 
 
 def outsourced_lines(study: Study) -> Iterator[str]:
-    """All that there is to say of a lone owner's study."""
+    """Yield the sections on what is agreed in a lone owner's study, and on what must hold."""
     plan, roster = study.plan, study.roster
     (owner,) = roster.peers
     made = f"{plan.rados} rados" if plan.rados else "exact moments"
@@ -76,7 +76,7 @@ def outsourced_lines(study: Study) -> Iterator[str]:
 
 
 def _lent(study: Study) -> str:
-    """What the machine learns that computes for a lone owner."""
+    """Return what the machine that computes for a lone owner learns."""
     learns = "how many documents (rounded up) and columns there are, "
     if study.plan.class_weight is not None:
         learns += "how many documents of each class (rounded up), "
@@ -87,7 +87,7 @@ def _lent(study: Study) -> str:
 
 
 def pooled_lines(study: Study) -> Iterator[str]:
-    """Yield the sentences on what pooling gives away in this arrangement alone."""
+    """Yield the sentences on what pooling reveals in this arrangement only."""
     for participant in study.roster.having(Role.INTERMEDIARY):
         yield (
             f"- The coordinator with {markdown(participant.organisation)}, which builds for "

@@ -1,8 +1,8 @@
-"""The study card: what leaves a site, to whom, what it reveals, under which assumption.
+"""The study card: what leaves a site, who receives it, what it reveals, under which assumption.
 
-It begins with one page in plain words (sections/first_page.py); details follow, a module a
-section. It is made of the plan, the roster and the disclosures that stand beside every kind of
-message, so it cannot say less than the programs do.
+It begins with one page in plain words (first_page.py). Details follow, one module for each section.
+The card is built from the plan, the roster and the disclosure of every kind of message, so it
+leaves out nothing that the programs send.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from sottovoce.study.study import Study, grouped, settings_digest
 class StudyCard:
     """The card that everybody reads before consenting.
 
-    `words` are the fingerprint for the phone, and the card is `keyed` once everybody's keys are
-    known; `waits` says what is waited for and how long; `also` are modules with messages beyond
-    those of the protocols; `organisation` is the reader's. The caller that shows the card to people
-    knows all of these.
+    `words` are the fingerprint's words for the phone, and the card is `keyed` once everybody's keys
+    are known. `waits` says what is waited for and how long. `also` are modules with messages beyond
+    those of the protocols. `organisation` is the reader's. The caller that shows the card knows all
+    of these.
     """
 
     study: Study
@@ -49,7 +49,7 @@ class StudyCard:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """Every kind of message that this study can send, by stage."""
+        """Return every kind of message that this study can send, by stage."""
         return lines_of(self.study, self.also)
 
     def first_page(self) -> str:

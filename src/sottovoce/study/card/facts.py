@@ -1,6 +1,6 @@
-"""The facts of a study card, as data: who must not pool, what leaves, what stays and how long.
+"""The facts of a study card, as data: who must not pool, what is kept and for how long.
 
-An engine or an arrangement adds its facts here, and every page that is shown to people says them.
+An engine or an arrangement adds its facts here; every page that people read uses them.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
 UNION = "rebuild documents of all peers, word for word, though not say whose they are"
-# Members hold parts of every single contribution, not of the sum alone.
+# Members hold parts of every single contribution, not only of the sum.
 EACH = "rebuild documents of every peer, word for word, and say whose they are"
-# Columns of one holder each, over groups of entities that are alike in what all peers have.
+# Every column has one holder; sums are over groups of entities with equal shared columns.
 COLUMNS = "read sums of each peer's columns over groups of its rows, and say whose they are"
 
 
-# What is said of text, and of a table in its place.
+# Phrases about text, and the phrases that replace them in a study of tables.
 _ROWS = (
     ("how words stand together in them", "how columns go together in them"),
     ("which of the chosen words", "which of the columns"),
@@ -34,9 +34,9 @@ _ROWS = (
 
 
 def worded(study: Study, said: str) -> str:
-    """A sentence about documents, for this study: of a table it speaks of rows and columns.
+    """Return a sentence about documents in the words of this study: for tables, rows and columns.
 
-    It takes our own words alone, before anybody's names are put in.
+    Pass only sentences without people's own names in them, which must not be changed.
     """
     for text, table in () if study.plan.has_text else _ROWS:
         said = said.replace(text, table)
@@ -85,7 +85,7 @@ def _more_than_may_pool(study: Study) -> Holders:
     return Holders(study.quorum.members, study.quorum.threshold + 1, EACH)
 
 
-# An engine's facts, for the first page. A test looks that every engine has some.
+# The facts of each engine, for the first page. A test checks that every engine has some.
 ENGINES: Mapping[Engine, EngineFacts] = {
     Engine.QUORUM: EngineFacts(
         "Every number is split into parts, one for each organisation that computes; too few "
@@ -114,7 +114,7 @@ class Pooling:
 
 
 def poolings(study: Study) -> tuple[Pooling, ...]:
-    """Everybody who must not pool, the worst first."""
+    """Return everybody who must not pool, the worst case first."""
     roster = study.roster
     holders = holders_of(study)
     gives = worded(study, holders.gives)
@@ -131,14 +131,14 @@ def poolings(study: Study) -> tuple[Pooling, ...]:
 
 
 def holders_of(study: Study) -> Holders:
-    """The holders of parts of the joint numbers."""
+    """Return the holders of parts of the joint numbers."""
     holders = ENGINES[study.engine].holders(study)
     return replace(holders, gives=COLUMNS) if study.plan.arrangement.by_features else holders
 
 
 @dataclass(frozen=True)
 class KeptFact:
-    """A thing that is kept, by whom, and until when."""
+    """A record that is kept: by whom, and until when."""
 
     what: str
     who: str
@@ -146,7 +146,7 @@ class KeptFact:
 
 
 def keeping(study: Study) -> tuple[KeptFact, ...]:
-    """List the things that every party keeps."""
+    """Return what every party keeps."""
     plan, roster = study.plan, study.roster
     rows = [KeptFact("numbers of the computation", "all who compute", "deleted after the training")]
     if study.outsourced:

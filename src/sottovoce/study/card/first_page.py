@@ -1,7 +1,7 @@
 """The card's first page: a whole study in plain words, at most 60 lines of 80 columns.
 
-It is what the person reads who signs for an organisation. Every sentence follows from the facts of
-this very study (facts.py, leaving.py); no word of cryptography stands here unexplained.
+The person who signs for an organisation reads this page. Every sentence follows from the facts of
+this very study (facts.py, leaving.py). It uses no unexplained term of cryptography.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,14 +24,14 @@ from sottovoce.wire.printable import markdown
 
 WIDTH = 80
 LONGEST = 60
-# The most names or groups that are listed; others are counted.
+# The most names or groups that are listed; more are only counted.
 _FEW = 4
-# People's own texts are shortened on this page; the details have them in full.
+# Texts by people are shortened on this page; the details have them in full.
 _NAME_LENGTHS = (40, 28, 18)
 
 
 def first_page(study: Study, organisation: str | None = None, *, code: str) -> tuple[str, ...]:
-    """The page for an organisation; without one, for any peer. `code` stands for the plan."""
+    """Return the page for an organisation, or for any peer; `code` is the plan's fingerprint."""
     lines: tuple[str, ...] = ()
     for longest in _NAME_LENGTHS:
         cut = short_names(
@@ -58,7 +58,7 @@ def _lines(study: Study, organisation: str | None, code: str) -> Iterator[str]:
 
 
 def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Each name in at most `longest` characters, cut in its middle, and never two alike."""
+    """Return each name in at most `longest` characters, cut in its middle, never two alike."""
     shortened: dict[str, str] = {}
     for name in names:
         tail = longest // 3
@@ -141,7 +141,7 @@ def _leaves(study: Study, organisation: str | None) -> Iterator[str]:
 
 
 def _brings(study: Study, organisation: str | None) -> bool:
-    """Whether it has documents of its own."""
+    """Whether the organisation has documents of its own."""
     return organisation is None or any(
         participant.organisation == organisation and participant.role is Role.PEER
         for participant in study.roster.participants
@@ -224,7 +224,7 @@ def _fails(study: Study) -> Iterator[str]:
 
 
 def _by_gain(study: Study) -> dict[str, list[tuple[str, ...]]]:
-    """Group the parties that must not pool by what pooling would give."""
+    """Group the parties that must not pool by what pooling would give them."""
     by_gain: dict[str, list[tuple[str, ...]]] = {}
     for group in poolings(study):
         by_gain.setdefault(group.gives, []).append(group.organisations)
@@ -297,7 +297,7 @@ _DOES = {
 }
 
 
-# What the two seats of a lone owner do.
+# The roles of a lone owner's two seats.
 _OWNERS = {
     Role.COORDINATOR: "runs the study, and holds the key to its own data (as coordinator)",
     Role.PEER: "brings its own labelled documents, and gets the model (as peer)",
@@ -305,7 +305,7 @@ _OWNERS = {
 
 
 def _by_content(study: Study, organisation: str | None) -> dict[str, list[LeavingLine]]:
-    """Group the leaving messages by their content; in a content, random numbers come last."""
+    """Group the leaving messages by their content; within each, random numbers come last."""
     by_content: dict[str, list[LeavingLine]] = {}
     for row in leaving(study, organisation):
         held = "; ".join(sorted(row.holds, key=lambda content: content == DRAWN))
@@ -321,7 +321,7 @@ def _amount(row: LeavingLine) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes as people say them, with two digits."""
+    """Return a number of bytes with two digits and a unit."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             number = count / size
@@ -334,7 +334,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _counted(names: Iterable[str], what: str) -> str:
-    """Names one by one where they are few."""
+    """Return the names if they are few, else their number."""
     words = list(names)
     return _listed(words) if len(words) <= _FEW else f"{len(words)} {what}"
 
@@ -359,5 +359,5 @@ def _item(said: str) -> Iterator[str]:
 
 
 def _query_dealer(study: Study) -> str:
-    """The party that deals for queries: without a dealer it is the evaluator."""
+    """Return the party that deals for queries: the dealer, else the evaluator."""
     return "the evaluator" if study.roster.dealer is None else "the dealer"

@@ -1,4 +1,4 @@
-"""The data that leave an organisation: to whom and how much, without protocol terms."""
+"""The data that leave an organisation, their recipients and sizes, without protocol terms."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _HELPING = (Role.COORDINATOR, Role.EVALUATOR, Role.DEALER)
 
 @dataclass(frozen=True)
 class LeavingLine:
-    """A message that an organisation sends before the model exists, with bytes where known."""
+    """A message that an organisation sends before the model exists, with its bytes if known."""
 
     to: str
     holds: tuple[str, ...]
@@ -32,7 +32,7 @@ class LeavingLine:
 
 
 def leaving(study: Study, organisation: str | None = None) -> tuple[LeavingLine, ...]:
-    """List the messages that leave an organisation; without one, those of a peer alone."""
+    """Return the messages that leave an organisation, or without one those of a peer."""
     if study.outsourced:
         owner, evaluator = map(
             study.roster.organisation, (study.roster.coordinator, study.roster.evaluator)
@@ -71,7 +71,7 @@ def _rows(study: Study, organisation: str | None) -> tuple[Size, ...]:
 
 
 def _builders(study: Study, organisation: str | None) -> list[str]:
-    """The organisations that build contributions for peers of this one."""
+    """Return the organisations that build contributions for peers of this one."""
     roster = study.roster
     return [
         builder.organisation
@@ -81,7 +81,7 @@ def _builders(study: Study, organisation: str | None) -> list[str]:
 
 
 def _built(study: Study, organisation: str | None) -> Iterator[Size]:
-    """What an intermediary sends: questions that hide their numbers, and what it built."""
+    """Yield what an intermediary sends: masked questions, and the contribution that it built."""
     roster = study.roster
     for builder in roster.having(Role.INTERMEDIARY):
         if builder.organisation == organisation:
@@ -91,7 +91,7 @@ def _built(study: Study, organisation: str | None) -> Iterator[Size]:
 
 
 def _recipient(study: Study, to: str, organisation: str | None) -> str:
-    """The organisation in a role; other recipients stay as they are called."""
+    """Return the organisation in a role; other recipients keep their names."""
     builders = _builders(study, organisation)
     if to == INTERMEDIARY:
         return builders[0] if builders else "an intermediary, from those who have one"

@@ -7,7 +7,7 @@ from sottovoce.wire.printable import markdown
 
 
 def people_section(study: Study, words: tuple[str, ...], *, keyed: bool) -> Iterator[str]:
-    """Everybody, and the fingerprint once everybody's keys are known (`keyed`)."""
+    """Yield all participants, and the fingerprint once everybody's keys are known (`keyed`)."""
     roster = study.roster
     yield "## Who takes part"
     yield ""
@@ -45,7 +45,7 @@ def people_section(study: Study, words: tuple[str, ...], *, keyed: bool) -> Iter
 
 
 def signature_section(study: Study, *, keyed: bool, code: str) -> Iterator[str]:
-    """Lines for the people who sign, one an organisation."""
+    """Yield a line for signing for each organisation."""
     yield "## Signatures"
     yield ""
     signed = f"fingerprint `{grouped(study.digest)}`" if keyed else f"plan `{code}`"

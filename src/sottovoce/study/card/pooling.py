@@ -1,4 +1,4 @@
-"""The assumptions of a study, and what pooling would give to whom."""
+"""The card's section on assumptions, and on what pooling would give to whom."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ from sottovoce.wire.printable import markdown
 
 
 def _pool_lines(study: Study) -> Iterator[str]:
-    """The gain of each pool, as in SECURITY.md."""
+    """Yield what each pool would learn, as in SECURITY.md."""
     for pool in POOLS:
         if pool.applies(study):
             yield f"- If they pool, {pool.who}: {worded(study, pool.gets)}."
 
 
 def pooling_section(study: Study) -> Iterator[str]:
-    """The assumption, and every pair that breaks it."""
+    """Yield the assumption, and every pair of parties that must not pool."""
     roster = study.roster
     yield "## What must hold"
     yield ""
@@ -46,7 +46,7 @@ def pooling_section(study: Study) -> Iterator[str]:
 
 
 def _quorum_lines(study: Study) -> Iterator[str]:
-    """The section on pooling: who may pool, who may not, and what is not covered."""
+    """Yield the section for a quorum: who may pool, who may not, and what is not covered."""
     quorum = study.quorum
     t, n = quorum.threshold, len(quorum.members)
     names = ", ".join(markdown(study.roster.organisation(member)) for member in quorum.members)

@@ -16,7 +16,7 @@ from sottovoce.study.study import Study
 
 
 def verdict_lines(study: Study) -> Iterator[str]:
-    """The verdict of the plan, and its fallback."""
+    """Yield how labels are found, and what happens without a dealer."""
     plan = study.plan
     if plan.release.opens is not Opens.LABELS:
         return
@@ -56,7 +56,7 @@ def verdict_lines(study: Study) -> Iterator[str]:
 
 
 def _quorum_lines(study: Study) -> Iterator[str]:
-    """The members' way to labels, and its weakness if one of them deals."""
+    """Yield how members find labels, and what is weaker if one of them deals."""
     threshold = study.quorum.threshold
     if not study.fast_labels:
         yield (
@@ -84,7 +84,7 @@ def _quorum_lines(study: Study) -> Iterator[str]:
 
 
 def labels_lines(study: Study) -> Iterator[str]:
-    """The scoring of the plan, with bytes, trips and the parties that it trusts."""
+    """Yield how scores are computed, with bytes, trips and the parties that must be trusted."""
     if study.plan.release.opens is Opens.WEIGHTS or study.outsourced:
         return
     if study.engine is Engine.QUORUM:
@@ -113,7 +113,7 @@ def labels_lines(study: Study) -> Iterator[str]:
 
 
 def query_amount(study: Study) -> str:
-    """The bytes of a query, in a sentence."""
+    """Return the bytes of a query, in a sentence."""
     if study.plan.release.opens is Opens.WEIGHTS:
         return "Queries are answered at home."
     if study.engine is Engine.QUORUM:
@@ -134,19 +134,19 @@ def query_amount(study: Study) -> str:
 
 
 def _verdict_trips(study: Study) -> int:
-    """The trips between the two holders of scores until there is a label."""
+    """Return the number of trips between the two holders of scores until there is a label."""
     classes = study.plan.labels.width if study.plan.labels.exclusive else 1
     return 1 if classes == 1 else 2 * (classes - 1).bit_length()
 
 
 def _quorum_trips(study: Study) -> int:
-    """The trips from the request to the labels."""
+    """Return the number of trips from the request to the labels."""
     labels = study.plan.labels
     if study.fast_labels:
         return 7 + _verdict_trips(study)
     if study.plan.release.opens is Opens.SCORES:
         return 4
-    # From 33 to 64 bits a comparison has as many levels; shorter scores have fewer.
+    # For 33 to 64 bits a comparison has the same number of levels; shorter scores have fewer.
     plan = LabelPlan(
         1, study.plan.width, labels.width, 40, 60, study.quorum, exclusive=labels.exclusive
     )
@@ -154,7 +154,7 @@ def _quorum_trips(study: Study) -> int:
 
 
 def budget_lines(plan: StudyPlan) -> Iterator[str]:
-    """The number of labels that a peer may ask for, and whether that protects the model."""
+    """Yield how many labels a peer may ask for, and whether that protects the model."""
     known, given = (
         each * plan.asked_features for each in (QUERIES_PER_FEATURE, KNOWN_QUERIES_PER_FEATURE)
     )
@@ -183,6 +183,6 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
 
 
 def _reports(plan: StudyPlan) -> str:
-    """The same number in reports, where rows are parts of reports."""
+    """Return the same number in reports, where a row is a part of a report."""
     rows = ROWS_A_DOCUMENT[plan.level]
     return "" if rows == 1 else f" (about {plan.budget // rows} reports of {rows} {plan.level}s)"

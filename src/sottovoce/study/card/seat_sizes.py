@@ -1,7 +1,7 @@
-"""The bytes that the evaluator's and the dealer's seats send and receive, by the plan.
+"""The bytes that the seats of evaluator and dealer send and receive, computed from the plan.
 
-How many steps a solve takes follows from the joint moments, which nobody knows beforehand; what
-each step sends does not.
+The number of steps of a solve depends on the joint moments, which nobody knows beforehand; the
+bytes of each step do not.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from sottovoce.study.study import Study
 
 EVALUATOR, DEALER, COORDINATOR = map(str, (Role.EVALUATOR, Role.DEALER, Role.COORDINATOR))
 SOLVE, MODEL = "sealed solve", "encrypted model"
-# Messages of a few dozen bytes each; what travels in a box has the size of the smallest one.
+# Messages of a few dozen bytes each; one in a box has the size of the smallest box.
 _SMALL = 128
 _HEAD = 32
 _WORD = 8
 
 
 def helper_sizes(study: Study) -> tuple[Size, ...]:
-    """The bytes that evaluator and dealer send and receive until every peer has the model."""
+    """Return what evaluator and dealer send and receive until every peer has the model."""
     if study.engine is Engine.QUORUM:
         return ()
     rows = (*_evaluator(study), *(_dealer(study) if study.engine is Engine.SHARES else ()))
@@ -65,7 +65,7 @@ def _shared_solve(study: Study) -> Iterator[Size]:
 
 
 def _encrypted_solve(study: Study) -> Iterator[Size]:
-    """Of a step on ciphertexts the answer is the larger part; both are told as if they were it."""
+    """Yield the bytes of a step on ciphertexts; the answer is larger, and both count like it."""
     if study.plan.descends:
         return
     step = (study.plan.width + 1) * study.plan.labels.width * study.plan.key_bits // 4
@@ -76,7 +76,7 @@ def _dealer(study: Study) -> Iterator[Size]:
     rows = (
         Size("agreement", "consent", COORDINATOR, 1, _consent(study), exact=False, holds=AGREES),
         _about(SOLVE, "dealt-seed, agreed-plan", EVALUATOR, 2 * _solves(study), _boxed(_SMALL)),
-        # One before the first solve, of the sum of moments, and one after each.
+        # One check of the sum of moments before the first solve, and one after each solve.
         _about(SOLVE, "dealt-comparisons", EVALUATOR, 1 + _solves(study), _boxed(24 * _SMALL)),
         _about(SOLVE, "dealt-comparisons", COORDINATOR, 1 + _solves(study), 24 * _SMALL),
         _about(SOLVE, "dealt-quotients", COORDINATOR, 3 * _solves(study), 16 * _cells(study)),
@@ -88,7 +88,7 @@ def _dealer(study: Study) -> Iterator[Size]:
 
 
 def _solves(study: Study) -> int:
-    """Each penalty of a list is solved for."""
+    """Return the number of solves: one for each penalty."""
     return len(study.plan.alphas)
 
 
@@ -97,7 +97,7 @@ def _cells(study: Study) -> int:
 
 
 def _consent(study: Study) -> int:
-    """Every seat's consent has the size of a peer's."""
+    """Return the bytes of a seat's consent, which has the size of a peer's."""
     return next(row.bytes for row in peer_sizes(study) if row.stage == Stage.AGREEMENT)
 
 

@@ -1,4 +1,4 @@
-"""Every kind of message that this very study can send, with what it tells whom."""
+"""The card's table of every kind of message that this study can send, with its disclosure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ _DEALT = (holders, products, signs)
 
 @dataclass(frozen=True)
 class Line:
-    """One kind of message of one stage: what it tells whom."""
+    """One kind of message in one stage."""
 
     stage: str
     kind: type[Message]
@@ -97,12 +97,12 @@ class Line:
 
     @property
     def discloses(self) -> Disclosure:
-        """In words."""
+        """Its disclosure: who sees the message, and what it reveals."""
         return self.kind.discloses
 
 
 def lines_of(study: Study, also: tuple[tuple[str, ModuleType], ...] = ()) -> tuple[Line, ...]:
-    """Every kind of message that this study can send, by stage, each once."""
+    """Return every kind of message that this study can send, by stage, each once."""
     stages = (*_stages(study), *((stage, (module,)) for stage, module in also))
     lines: dict[type[Message], Line] = {}
     for stage, modules in stages:
@@ -114,7 +114,7 @@ def lines_of(study: Study, also: tuple[tuple[str, ModuleType], ...] = ()) -> tup
 
 
 def sent_section(lines: tuple[Line, ...]) -> Iterator[str]:
-    """The table of all messages."""
+    """Yield the table of all messages."""
     yield "## What is sent"
     yield ""
     yield (
@@ -238,13 +238,13 @@ def _asked(study: Study) -> Iterator[Stage]:
 
 
 def _counts_dealt(study: Study) -> bool:
-    """Whether an evaluation counts scores above thresholds with a dealer."""
+    """Whether an evaluation counts scores above thresholds with a dealer's help."""
     counted = study.plan.counts_sealed and study.is_evaluated
     return counted and Verdict.FSS in _verdicts(study)
 
 
 def _verdicts(study: Study) -> set[Verdict]:
-    """Every way in which a peer's labels may be found."""
+    """Return every way in which a peer's labels may be found."""
     first = {study.verdict_for(name) for name in study.roster.peers}
     back = {Verdict.DGK} if study.plan.falls_back else set()
     return {line for line in first if line is not None} | back
@@ -294,12 +294,12 @@ def _chooses_among_several(study: Study) -> bool:
 
 
 def _has_graph(study: Study) -> bool:
-    """Whether peers share masks with some of the others only."""
+    """Whether peers share masks with only some of the others."""
     return len(study.roster.peers) > ALL_UP_TO
 
 
 def _tournament(study: Study) -> bool:
-    """More than one level of matches among scores, or of a search among thresholds."""
+    """Whether scores meet in more than one level, or a search for thresholds has more than one."""
     if study.plan.release.opens is not Opens.LABELS:
         return False
     several = study.plan.labels.exclusive and study.plan.labels.width > 2
@@ -307,7 +307,7 @@ def _tournament(study: Study) -> bool:
     return searched or (several and not study.fast_labels)
 
 
-# Kinds whose module also serves studies that do not send them, and in which studies they are sent.
+# Kinds that only some studies send although all studies use their module, and which these are.
 _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     preparation.DictionaryKeyBox: lambda study: study.plan.dictionary is not DictionaryKind.GIVEN,
     blocks.BlockNumbers: lambda study: study.engine is Engine.SHARES,

@@ -1,7 +1,7 @@
-"""The bytes that a peer sends in each stage of a study, from public numbers alone.
+"""The bytes that a peer sends in each stage of a study, computed from public numbers.
 
-What goes to the evaluator or to another peer travels in boxes that are padded (relay.py); the
-sizes are those of the boxes.
+Messages to the evaluator or to another peer are sent in padded boxes (relay.py); the sizes are
+those of the boxes.
 """
 
 from collections.abc import Iterator
@@ -37,12 +37,12 @@ from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.wire.tags import kebab
 
-# Ciphertexts of moments hold fewer values the more documents there are; sizes are told for this.
+# The number of documents for which sizes are given; more documents take more ciphertexts.
 ASSUMED_DOCUMENTS = 10_000
-# For each blind sum: new keys, shares of two seeds for each other peer, and what is revealed.
+# For each blind sum: new keys, shares of two seeds for each other peer, and revealed shares.
 _ROUND_BYTES = 450
 _SHARE_BYTES = 190
-# What a peer's messages are about, in plain words.
+# The content of a peer's messages, in plain words.
 AGREES = "your signed consent"
 COUNTS = "in how many of your documents each word stands, by class"
 PRESENCE = "which words stand in enough of your documents"
@@ -66,8 +66,8 @@ SAME = "a code that shows whether all peers hold the same groups"
 class Size:
     """A kind of message that a seat sends in a stage: to whom, how often, of how many bytes.
 
-    Where its `way` is "receives", `to` names whom it comes from; with `each` "step" it is sent
-    in every step of the solve. `holds` says in plain words what it is about.
+    If its `way` is "receives", `to` names the sender. With `each` "step" it is sent in every step
+    of the solve. `holds` says in plain words what its content is.
     """
 
     stage: str
@@ -83,17 +83,17 @@ class Size:
 
     @property
     def total(self) -> int:
-        """Bytes of all of them; of one step, where it is sent in each."""
+        """The bytes of all these messages, or of one step where they are sent in each step."""
         return self.times * self.bytes
 
     @property
     def received(self) -> "Size":
-        """The same, as it comes."""
+        """The same messages, as their recipient sees them."""
         return replace(self, way="receives")
 
 
 def peer_sizes(study: Study) -> tuple[Size, ...]:
-    """The bytes that one peer sends until it has the model."""
+    """Return the bytes that one peer sends until it has the model."""
     if study.engine is Engine.QUORUM:
         rows = (*_agreement(study), *_key_boxes(study), *_shared(study))
         return tuple(row for row in rows if row.times)
@@ -109,7 +109,7 @@ def _agreement(study: Study) -> Iterator[Size]:
 
 
 def _shared(study: Study) -> Iterator[Size]:
-    """Shares of counts and of moments, a seed or residues to every member."""
+    """Yield shares of counts and of moments: a seed or residues to every member."""
     quorum, plan = study.quorum, study.plan
     others = len(quorum.members) - quorum.threshold
     counts = counts_layout(study).length
@@ -135,14 +135,14 @@ def _residue_bytes(count: int) -> int:
 
 
 def step_bytes(study: Study) -> int:
-    """The bytes that a dealing member sends in one step of a solve, in engine quorum."""
+    """Return the bytes that a dealing member sends in one step of a solve, in engine quorum."""
     cells, quorum = study.plan.width * study.plan.labels.width, study.quorum
     explicit = 2 * len(quorum.members) - 3 * quorum.threshold
     return 7 * _residue_bytes(cells) * (explicit + 1)
 
 
 def member_sizes(study: Study) -> tuple[Size, ...]:
-    """The bytes that a member sends beside its peer: its part of the counts, and the solve."""
+    """Return the bytes that a member sends in addition to its peer: for counts, and the solve."""
     counts = 2 * _residue_bytes(counts_layout(study).length)
     cells = 7 * _residue_bytes(study.plan.width * study.plan.labels.width)
     step = Size("sealed solve", "masked-dividend", "coordinator", 1, cells, exact=False)
@@ -155,7 +155,7 @@ def member_sizes(study: Study) -> tuple[Size, ...]:
 
 
 def _key_boxes(study: Study) -> Iterator[Size]:
-    """The key under which words are hashed, from the first peer."""
+    """Yield the key under which words are hashed, which the first peer sends."""
     if study.plan.dictionary is not DictionaryKind.GIVEN:
         others = len(study.roster.peers) - 1
         box = _boxed(DictionaryKeyBox(bytes(100)))
@@ -175,7 +175,7 @@ def _dictionary(study: Study) -> Iterator[Size]:
 
 
 def _filtered(stage: str, filtered: BucketFilter) -> Iterator[Size]:
-    """The bytes with which the evaluator leaves out the buckets of too few peers."""
+    """Yield the bytes with which the evaluator leaves out buckets that too few peers have."""
     seed = _boxed(CountSeed(bytes(32)))
     yield Size(stage, kebab(CountSeed.__name__), "evaluator", 1, seed, holds=DRAWN)
     parts = (wire.Words((filtered.words,), bytes(8 * filtered.words)),)
@@ -219,7 +219,7 @@ def _contributions(study: Study) -> Iterator[Size]:
 
 
 def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
-    """A peer's rows on their way to its intermediary, where it has one."""
+    """Return a peer's encrypted rows, sent to its intermediary."""
     numbers = _numbers(study)
     values = classes * width
     if not isinstance(numbers, DescentNumbers):
@@ -231,7 +231,7 @@ def _uploaded(stage: str, study: Study, width: int, classes: int) -> Size:
 
 
 def _counts(stage: str, study: Study) -> Iterator[Size]:
-    """The bytes that show that all peers of partition `features` hold the same blocks."""
+    """Yield the bytes that show whether all peers of partition `features` hold the same blocks."""
     others = len(study.roster.peers) - 1
     box = _boxed(CountsKey(bytes(32)))
     kind = kebab(CountsKey.__name__) + " (first peer)"
@@ -241,14 +241,14 @@ def _counts(stage: str, study: Study) -> Iterator[Size]:
 
 
 def _small(stage: str, sums: int) -> Iterator[Size]:
-    """The end of the spectrum to the evaluator, and what is revealed to it after each sum."""
+    """Yield the end of the spectrum for the evaluator, and shares revealed to it after each sum."""
     size = padded_size(1) + OVERHEAD
     yield Size(stage, kebab(MaskedParts.__name__), "evaluator", 1, size, holds=SPREAD)
     yield Size(stage, "revealed-shares", "evaluator", sums, size, holds=DRAWN)
 
 
 def _encrypted(study: Study, width: int, classes: int) -> int:
-    """Bytes of the ciphertexts that hold one peer's moments."""
+    """Return the bytes of the ciphertexts that hold one peer's moments."""
     plan, numbers = study.plan, _numbers(study)
     if isinstance(numbers, DescentNumbers):
         forms = numbers.forms(plan.key_bits - 1)
@@ -267,7 +267,7 @@ def _numbers(study: Study) -> LearnerNumbers:
 
 
 def _masking(stage: str, study: Study) -> Iterator[Size]:
-    """The keys of a blind sum, and the shares by which others finish it for one that left."""
+    """Yield the keys of a blind sum, and the shares with which others finish it."""
     others = len(study.roster.peers) - 1
     size = _ROUND_BYTES + _SHARE_BYTES * others
     kinds = "round-keys, dealt-shares, revealed-shares"

@@ -14,9 +14,9 @@ _STAGES = {"agreement": Stage.AGREEMENT, "dictionary and totals": Stage.DICTIONA
 
 
 def stage_bytes(study: Study) -> Mapping[tuple[str, str], int]:
-    """By seat and stage: what it sends and, at members and the coordinator, what it is sent.
+    """Return bytes by seat and stage: sent and, at members and the coordinator, received.
 
-    How many steps a solve takes is not known beforehand, so no step is counted.
+    The number of steps of a solve is not known beforehand, so no step is counted.
     """
     moved: Counter[tuple[str, str]] = Counter()
     by_seat = dict.fromkeys(study.roster.peers, peer_sizes(study))
@@ -37,18 +37,18 @@ def stage_bytes(study: Study) -> Mapping[tuple[str, str], int]:
 
 
 def _received(study: Study, row: Size) -> Mapping[str, int]:
-    """The bytes of a seat that each recipient counts in its own bar."""
+    """Return the bytes of a seat that each recipient counts in its own progress bar."""
     if row.to == COORDINATOR:
         return {COORDINATOR: row.total}
     if row.to != MEMBERS:
         return {}
-    # The first members get a seed, from which their part follows, and the others theirs.
+    # The first members get a seed that gives their part; the others get their part itself.
     members, seeded = study.quorum.members, study.quorum.threshold
     chosen = members[:seeded] if row.kind == "contribution-seed" else members[seeded:]
     return dict.fromkeys(chosen, row.total // len(chosen))
 
 
 def _stage_of(study: Study, named: str) -> Stage:
-    """The session of a row of the card: only engine quorum adds up in one of its own."""
+    """Return the stage of a row of the card; only engine quorum has one for adding up."""
     stage = _STAGES.get(named, Stage.CONTRIBUTIONS)
     return stage if stage in Stage.of(study) else Stage.TRAINING

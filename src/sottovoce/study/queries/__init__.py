@@ -1,1 +1,1 @@
-"""Labels and evaluations: what asker, coordinator and helpers do once there is a model."""
+"""Labels and evaluations: the programs of asker, coordinator and helpers after the training."""

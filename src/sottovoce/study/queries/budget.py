@@ -1,9 +1,9 @@
-"""The budget of labels: the coordinator counts a peer's labels, and tells it how many are left.
+"""The budget of labels: the coordinator counts a peer's labels, and sends it what is left.
 
-One budget holds for whatever tells labels: queries, evaluations, and every penalty that is tried.
-It counts rows (documents, sentences or tokens, as the plan's level says), padded to whole
-ciphertexts, when a query is granted. It is given back if it ended before its labels were told:
-until then the asker has seen nothing but noise, and the same documents, asked about again, are
+One budget covers everything that reveals labels: queries, evaluations, and every penalty that is
+tried. It counts rows (documents, sentences or tokens, as the plan's level says), padded to whole
+ciphertexts, when a query is granted. The charge is given back if the query ended before its labels
+were sent: until then the asker has seen only noise. So the same documents, asked about again, are
 counted once.
 """
 
@@ -23,16 +23,16 @@ from sottovoce.protocols.disclosures import (
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.study import Study
 
-# Below this share of its budget the asker gets a warning.
+# The asker gets a warning when less than this share of its budget is left.
 _NEAR_THE_END = 0.1
 
 
 class QueryBudgetWarning(UserWarning):
-    """Few queries are left."""
+    """Few labels of the budget are left."""
 
 
 class QueryRequest(Message, frozen=True):
-    """The asker's wish: the number of its query, for how many documents, padded.
+    """A request for a query: its number, and for how many documents, padded.
 
     With `thresholds` the scores are also counted at the plan's thresholds, in shares.
     """
@@ -49,7 +49,7 @@ class QueryRequest(Message, frozen=True):
 
 
 class QueryGrant(Message, frozen=True):
-    """The query may be asked; says how many documents are left afterwards."""
+    """Grants the query, and says how many documents are left afterwards."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
@@ -60,7 +60,7 @@ class QueryGrant(Message, frozen=True):
 
 
 class QueryRefusal(Message, frozen=True):
-    """The query is more than what is left."""
+    """Refuses the query, because it asks for more than is left."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
@@ -72,9 +72,10 @@ class QueryRefusal(Message, frozen=True):
 
 @dataclass
 class QueryBook:
-    """The coordinator's count of every peer's labels, kept for the whole life of the model.
+    """The coordinator's count of every peer's labels, kept as long as the model exists.
 
-    `evaluations` is how often a peer may ask for one: each opens totals over all peers.
+    `evaluations` is the number of evaluations that a peer may ask for: each opens totals over all
+    peers.
     """
 
     budget: int
@@ -88,7 +89,7 @@ class QueryBook:
         return self.budget - self.spent[asker]
 
     def grant(self, asker: str, request: QueryRequest) -> bool:
-        """Count a query, or an evaluation, if it is within the budget."""
+        """Count a query or an evaluation and return True; return False if it exceeds the budget."""
         if request.documents < 1:
             raise ViolationError(
                 f"expected a query for at least 1 document, found {request.documents}", party=asker
@@ -103,11 +104,11 @@ class QueryBook:
         return True
 
     def keep_charged(self, asker: str) -> None:
-        """Note that the labels of a peer's last query were told; it stays counted."""
+        """Record that the labels of a peer's last query were sent, so it stays counted."""
         self._untold.pop(asker, None)
 
     def give_back(self, asker: str) -> None:
-        """Undo the charge of a peer's query that ended before it told anything."""
+        """Undo the charge of a peer's query that ended before it revealed anything."""
         request = self._untold.pop(asker, None)
         if request is None:
             return
@@ -116,7 +117,7 @@ class QueryBook:
 
 
 def granted(study: Study, request: QueryRequest, asker: str) -> Party[int]:
-    """At the asker: how many documents are left, once the coordinator let the query pass."""
+    """At the asker: wait for the grant, and return how many documents are left."""
     coordinator = study.roster.coordinator
     yield Send(coordinator, request)
     reply = yield Receive(coordinator, (QueryGrant, QueryRefusal))

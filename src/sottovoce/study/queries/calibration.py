@@ -1,9 +1,9 @@
 """Calibration: the share of a class among the rows with a similar score, in eight bins.
 
-The bins are made of the points that a joint ROC shows (`roc.py`), so they tell nothing that it
-does not. Of more than two sealed classes they are bins of the margin by which a label won, and an
-asker counts its own held-out documents. Neighbours are joined until there are at most eight and
-the share rises from each bin to the next.
+The bins are computed from the points that a joint ROC shows (`roc.py`), so they reveal no more than
+it does. With more than two sealed classes they are bins of the margin by which a label won, and an
+asker counts its own held-out documents. Neighbouring bins are joined until there are at most eight
+and the share rises from each bin to the next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sottovoce.study.queries.roc import Roc, RocSide
 
 MOST_BINS = 8
-"""One of eight bins is three bits."""
+"""The number of bits that name one of eight bins."""
 
 MARGINS = (0.0625, 0.125, 0.1875, 0.25, 0.375, 0.5, 0.75)
-"""The margins at which one of eight bins ends and the next one begins."""
+"""The margins that separate the eight bins."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class ScoreBin:
 
     @property
     def share(self) -> float:
-        """The share of the class, a little nearer to a half where rows are few."""
+        """The share of the class, moved a little towards one half if there are few rows."""
         return (self.of_class + 0.5) / (self.rows + 1.0)
 
     def joined(self, higher: "ScoreBin") -> "ScoreBin":
-        """This bin and the next higher one in one."""
+        """Return this bin joined with the next higher one."""
         rows, of_class = self.rows + higher.rows, self.of_class + higher.of_class
         return ScoreBin(self.low, higher.high, rows, of_class)
 
@@ -50,7 +50,7 @@ class Calibration:
 
     @classmethod
     def of(cls, roc: Roc, sides: tuple[RocSide, RocSide]) -> Self:
-        """From the points of a ROC, and how many rows are of the class and of the others."""
+        """Return the bins between the points of a ROC, given both sides' numbers of rows."""
         bins = _evened(_rising(tuple(_between(roc, sides))))
         return cls(bins)
 
@@ -58,9 +58,9 @@ class Calibration:
     def of_margins(
         cls, numbers: NDArray[np.int64], right: NDArray[np.bool_], *, accuracy: float
     ) -> Self:
-        """How often labels were right, by the bin of their margin (`MARGINS`).
+        """Return how often labels were right, by the bin of their margin (`MARGINS`).
 
-        Every bin counts as if it had one row more, which is right as often as `accuracy` says.
+        Every bin gets one additional row, which is right with the probability `accuracy`.
         """
         bins = len(MARGINS) + 1
         rows = np.bincount(numbers, minlength=bins) + 1.0
@@ -86,7 +86,7 @@ class Calibration:
 
 
 def _between(roc: Roc, sides: tuple[RocSide, RocSide]) -> Iterator[ScoreBin]:
-    """The counts between neighbouring points, from the lowest scores to the highest."""
+    """Yield the counts between neighbouring points, from the lowest scores to the highest."""
     edges = (np.inf, *roc.thresholds, -np.inf)
     own = np.array(roc.true_positive_rate) * sides[0].rows
     other = np.array(roc.false_positive_rate) * sides[1].rows
@@ -97,7 +97,7 @@ def _between(roc: Roc, sides: tuple[RocSide, RocSide]) -> Iterator[ScoreBin]:
 
 
 def _rising(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
-    """Neighbours whose shares fall are one bin."""
+    """Join neighbouring bins until no share falls."""
     kept: list[ScoreBin] = []
     for part in bins:
         kept.append(part)
@@ -108,7 +108,7 @@ def _rising(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
 
 
 def _evened(bins: Sequence[ScoreBin]) -> tuple[ScoreBin, ...]:
-    """At most eight bins: the two neighbours with the fewest rows are joined until then."""
+    """Join the two neighbours with the fewest rows until there are at most eight bins."""
     kept = list(bins)
     while len(kept) > MOST_BINS:
         place = min(range(len(kept) - 1), key=lambda place: kept[place].rows + kept[place + 1].rows)

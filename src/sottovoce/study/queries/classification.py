@@ -1,4 +1,4 @@
-"""A query: the asker learns the labels of its documents, and nobody learns anything else.
+"""A query: the asker learns the labels of its documents, and others learn nothing of them.
 
     dealer                  coordinator C                        asker (a peer)
       │                          │◀── QueryRequest ─────────────────│   (budget.py)
@@ -14,25 +14,25 @@ The asker multiplies ciphertexts of the words that its documents have, packs man
 into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
 and the asker's mask, shifted, are shares of every score. Who learns what: C learns who asked,
 when, and for how many documents, rounded up to whole ciphertexts; the asker learns labels;
-the dealer, who is neither C nor of the asker's organisation, learns that there was a query.
-Labels of many chosen documents give the model away, so C counts them against a budget, those of an
-evaluation, too (budget.py). Assuming that the dealer pools with neither.
+the dealer, who is neither C nor of the asker's organisation, learns that there was a query. Labels
+of many chosen documents reveal the model, so C counts them against a budget, also those of an
+evaluation (budget.py). Assuming that the dealer pools with neither.
 
-What is charged: a query is charged once C makes the message from which labels can be read, its
-last one, whether or not the asker ever fetches it; until then the asker saw noise, and a query
-that ends there is given back. So an asker that breaks off early gains nothing but other people's
-time, and one that breaks off late has paid. What an evaluation counts at the thresholds comes
-before its labels: who has paid for them finds everything else done.
+What is charged: a query is charged once C makes its last message, from which labels can be read,
+whether or not the asker ever fetches it. Until then the asker saw noise, and a query that ends
+earlier is given back. So an asker that breaks off early only wastes other people's time, and one
+that breaks off late has paid. An evaluation counts at the thresholds before it sends labels, so
+everything else is done when the labels are paid for.
 
-A plan with `verdict` auto asks the dealer first. If it does not answer, the asker begins anew
-without it, in another conversation with masks of its own, and says so (`VerdictWarning`,
-`Answer.verdict`). It is the asker who decides, and the plan that allows it. A coordinator who
-pretends that the dealer is away (it carries the dealer's letters, so it can) gains nothing by that
-alone: it sees a second set of scores under masks as uniform as the first, of the same padded
-number, and coins; what it could have learnt by pooling with the dealer it can no longer learn. If
-it breaks the rules of the comparison as well (carries.py), it learns of scores, which it cannot
-with a dealer, whatever it sends: a plan that fears this says `fss`. An asker who pretends so gets
-the labels that it pays for, in a slower way.
+With `verdict` auto in the plan, the asker asks the dealer first. If the dealer does not answer, the
+asker begins again without it, in another conversation with new masks, and reports that
+(`VerdictWarning`, `Answer.verdict`). The asker decides; the plan must allow it. A coordinator could
+pretend that the dealer is away, because it carries the dealer's letters. By that alone it gains
+nothing: it sees coins and a second set of scores under masks, as uniform as the first and of the
+same padded number. It can no longer learn what pooling with the dealer would have given it. If it
+also breaks the rules of the comparison (carries.py), it learns something about scores, which it
+cannot with a dealer, whatever it sends: a plan that must exclude this says `fss`. An asker who
+pretends that the dealer is away gets the labels that it pays for, only more slowly.
 """
 
 import warnings
@@ -103,7 +103,7 @@ from sottovoce.text.labels import Classes
 _ASKED = "study/asked/v1"
 
 RemotePart = Callable[[RowOrder], Party[Encrypted]]
-"""Brings what others add to the scores of rows asked in this order (partition `features`)."""
+"""The program that brings what others add to the scores of rows, asked about in this order."""
 
 
 class VerdictWarning(UserWarning):
@@ -122,7 +122,7 @@ class MaskedScores(Message, frozen=True):
 
 
 class DealRequest(Message, frozen=True):
-    """A request for the material that a query needs from a dealer."""
+    """A request for the material that a query needs from its dealer."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of this query, neither the coordinator nor the asker",
@@ -153,12 +153,13 @@ class ScoreShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Answer:
-    """The asker's result: the classes of every row, and scores of unit rows if released.
+    """The result of a query: the classes of every row, and scores of unit rows if released.
 
-    After an evaluation `counted` is the asker's share of how many of its rows lie above which
-    threshold (`roc.py`), which nobody can read without the coordinator's: it fills its 64-bit
-    words, so that a sum of such shares tells no more than the sum of the counts. `verdict` is how
-    the labels were found, `fss` with a dealer or `dgk` without; None where scores gave them.
+    After an evaluation `counted` is the asker's share of the number of its rows above each
+    threshold (`roc.py`), which nobody can read without the coordinator's share. It fills 64-bit
+    words, so that a sum of such shares reveals no more than the sum of the counts. `verdict` is how
+    the labels were found: `fss` with a dealer, `dgk` without one, None if they follow from released
+    scores.
     """
 
     classes: list[Classes] = field(repr=False)
@@ -180,12 +181,12 @@ def ask(
     remote: RemotePart | None = None,
     verdict: Verdict | None = None,
 ) -> Party[Answer]:
-    """At the asker: the labels of integer feature rows (`FeatureRows.integers`).
+    """At the asker: return the labels of integer feature rows (`FeatureRows.integers`).
 
-    `truth` (rows × scores) says which rows are of which class, where an evaluation counts
-    them at the plan's thresholds; `own` (rows × scores) are thresholds of the asker's own, beside
-    the operating point; `remote` brings the part of the scores that others hold.
-    `verdict` is how the labels are found, by default as the plan says.
+    In an evaluation `truth` (rows × scores) says which rows are of which class, to count them at
+    the plan's thresholds. `own` (rows × scores) are the asker's own thresholds, added to the
+    operating point. `remote` brings the part of the scores that others hold. `verdict` is how the
+    labels are found, by default the plan's.
     """
     study, plan = party.study, model.scores
     count, found_by = int(rows.shape[0]), study.verdict_for(party.name, verdict)
@@ -226,7 +227,7 @@ def ask(
 
 
 def padded_count(party: PartyContext, count: int, *, batch: int, evaluation: bool) -> int:
-    """The number of rows of a query with those that fill its batches up, if it can be asked."""
+    """Return a query's number of rows with padding; refuse a query that cannot be asked."""
     if not count:
         raise InputError(f"{party.name}: there is no document to classify")
     size, budget = -(-count // batch) * batch, party.study.plan.budget
@@ -245,7 +246,7 @@ def _score_share(
     rows: sparse.csr_array,
     others: Callable[[], Party[Encrypted]] | None,
 ) -> Party[Words]:
-    """The asker's shares of the scores of padded rows; the coordinator has the others."""
+    """Return the asker's shares of the scores of padded rows; the coordinator has the others."""
     if party.study.on_shares:
         return (yield from ask_own_dealt(party, model.scores, request, rows))
     scores = _products(party.study, model, rows, asker=party.name)
@@ -258,7 +259,7 @@ def _score_share(
 
 @dataclass(frozen=True, repr=False)
 class _Mine:
-    """The asker's shares of the scores, and where they are counted, less every threshold."""
+    """The asker's shares of the scores, and in an evaluation of the scores less each threshold."""
 
     scores: Words
     above: Words | None = None
@@ -307,9 +308,9 @@ def answer(
     verdict: Verdict | None = None,
     model: int = 0,
 ) -> Party[Words | None]:
-    """At the coordinator: count, and help to a label that it does not learn.
+    """At the coordinator: count the query, and help to find labels that it does not learn.
 
-    After an evaluation's query it holds its share of what was counted at the thresholds. While a
+    After an evaluation's query it returns its share of the counts at the thresholds. While a
     penalty is chosen, `model` says which of several models is asked.
     """
     study, plan = party.study, trained.scores
@@ -343,10 +344,11 @@ def answer(
                 helped = _answer_dealt if dealt else _answer_undealt
                 counted = yield from helped(party, trained, request, share, asker=asker)
     except (SottovoceError, GeneratorExit):
-        # It ended here or at another seat (then the program is closed) before anything was told.
+        # It ended here or at another seat (then the program is closed) before anything was
+        # revealed.
         book.give_back(asker)
         raise
-    # The message that tells the labels leaves in the step in which it returns.
+    # The message that reveals the labels is sent in the step in which this program returns.
     book.keep_charged(asker)
     return counted
 
@@ -354,7 +356,7 @@ def answer(
 def _opened_share(
     party: PartyContext, trained: Trained, request: QueryRequest, asker: str
 ) -> Party[Words]:
-    """The coordinator's shares of the scores; the asker has the others."""
+    """Return the coordinator's shares of the scores; the asker has the others."""
     if party.study.on_shares:
         return (yield from answer_own_dealt(party, trained, request, asker=asker))
     masked = yield from receive(asker, MaskedScores)
@@ -402,7 +404,7 @@ def _answer_undealt(
 
 
 def _check_thresholds(study: Study, request: QueryRequest, asker: str) -> None:
-    """An evaluation counts at all of the plan's thresholds, any other query at none."""
+    """Refuse a query that counts at other thresholds than all of the plan's, or none."""
     known = {0, len(study.plan.thresholds)} if request.evaluation else {0}
     if request.thresholds not in known:
         raise ViolationError(
@@ -417,7 +419,7 @@ def deal(party: PartyContext) -> Party[None]:
 
 
 def deal_for(party: PartyContext, request: DealRequest) -> Party[None]:
-    """At the dealer of a query, once it knows which."""
+    """At the dealer of a query, once it has the request."""
     study = party.study
     trio = query_trio(study, request.asker)
     if trio.dealer != party.name:
@@ -440,9 +442,9 @@ def deal_for(party: PartyContext, request: DealRequest) -> Party[None]:
 
 
 def goes_on_without(study: Study, asker: str, missing: str) -> bool:
-    """At the asker: whether a query begins again without the `missing` dealer.
+    """At the asker: return whether a query begins again without the `missing` dealer.
 
-    The caller must say so to the asker.
+    The caller must tell the asker's people.
     """
     if not study.plan.falls_back or study.verdict_for(asker) is not Verdict.FSS:
         return False
@@ -450,7 +452,7 @@ def goes_on_without(study: Study, asker: str, missing: str) -> bool:
 
 
 def warn_without(asker: str, dealer: str) -> None:
-    """Say that labels are found without the dealer."""
+    """Warn that labels are found without the dealer."""
     warnings.warn(
         f"{asker}: {dealer!r} does not answer: these labels are found without a dealer "
         f"(verdict {Verdict.DGK} instead of {Verdict.FSS}), which takes longer",
@@ -460,7 +462,7 @@ def warn_without(asker: str, dealer: str) -> None:
 
 
 def _products(study: Study, model: PeerModel, rows: sparse.csr_array, *, asker: str) -> Unsent:
-    """Encrypted scores of rows, as far as the asker has their features."""
+    """Return encrypted scores of rows, from the features that the asker has."""
     reach = model.scores.reach
     if study.plan.arrangement.by_features:
         answering = study.plan.arrangement.answering_to(asker)

@@ -5,11 +5,11 @@
       ◀── RemoteScores ⟨⟨θ_qᵀx_q + masks⟩⟩ ──  or EntityUnknown
      adds them up (remote.py)
 
-A peer that answers has a seat for it beside its own, so that its people can ask meanwhile.
+A peer that answers has a separate seat for it, so that its people can ask at the same time.
 
-Who learns what: who answers learns which entities are asked about, and when; the asker learns of an
-entity that somebody does not hold, and holds ciphertexts that it cannot open. Assuming that
-messages between these seats are sealed against the coordinator.
+Who learns what: the seats that answer learn which entities are asked about, and when. The asker
+learns if a seat does not hold one of the entities, and receives ciphertexts that it cannot open.
+Assuming that messages between these seats are sealed against the coordinator.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class EntityUnknown(Message, frozen=True):
 
 @dataclass(frozen=True)
 class HeldEntities:
-    """The encrypted model and the rows of a seat that answers others."""
+    """The encrypted model and the rows of a seat that answers others' queries."""
 
     peer: str
     model: PeerModel
@@ -85,9 +85,9 @@ def remote_part(
     number: int,
     answering: tuple[str, ...],
 ) -> RemotePart | None:
-    """Return the program that brings the remote part of a query; None where nothing is added.
+    """Return the program that brings a query's remote part; None if nothing is added.
 
-    `answering` are the seats that look entities up, where that is the plan's way.
+    `answering` are the seats that look entities up, if the plan has any.
     """
     arrangement = party.study.plan.arrangement
     if not arrangement.by_features or not arrangement.answering_to(party.name):
@@ -98,7 +98,8 @@ def remote_part(
         return None
 
     def bring(order: RowOrder) -> Party[Encrypted]:
-        # Queries are padded to whole ciphertexts: the last entity again, whose scores are dropped.
+        # Queries are padded to whole ciphertexts with the last entity; its extra scores are
+        # dropped.
         last = len(entities) - 1
         places = [min(place, last) for place in order.places.tolist()]
         question = RemoteQuestion(party.name, answering, number)
@@ -108,7 +109,7 @@ def remote_part(
 
 
 def _kept(model: PeerModel, order: RowOrder) -> Party[Encrypted]:
-    """The remote part that the asker has since the training, for every row of a query."""
+    """Return the remote part that the asker keeps since the training, for every row of a query."""
     yield from ()
     if model.remote is None:
         raise MisuseError("model: the remote part beside the weights is missing")
@@ -122,7 +123,7 @@ def _ask_entities(
     places: Sequence[int],
     asked: RemoteQuestion,
 ) -> Party[Unsent]:
-    """At the asker: ⟨⟨remote part⟩⟩ of the entities at these places, in this order."""
+    """At the asker: return ⟨⟨remote part⟩⟩ of the entities at these places, in this order."""
     named = tuple(entities[place] for place in places)
     for name in asked.answering:
         yield Send(name, EntityQuestion(asked.number, named))
@@ -148,7 +149,7 @@ def _ask_entities(
 def answer_entities(
     party: PartyContext, held: HeldEntities, *, asker: str, answering: tuple[str, ...]
 ) -> Party[None]:
-    """At the answering peer: the scores of its own features of the entities, masked."""
+    """At the answering peer: send masked scores of its own features of the entities."""
     model, table = held.model, held.table
     question_sent = yield from receive(asker, EntityQuestion)
     asked = (table.documents[name] for name in question_sent.entities if name in table.documents)

@@ -8,14 +8,14 @@
       │   its shares of the ROC's counts, likewise ─▶│   adds its own shares (tally.py)
       │◀──────────── JointConfusion ─────────────────│   small cells left out
 
-Who learns what: C and E learn whether there are enough documents (the sum of their numbers, each
-cut off at what is enough). If so, C learns how many of which class were taken for which, and how
-many lie above which threshold; everybody learns the same without small cells, and figures that
-follow from that alone. What one site's own documents gave stays at that site:
-of their number a site says no more than whether it is enough, and the second sum is opened over
-the very peers of the first, else their difference would be who left. For the same reason all
-evaluations of a study are over the same peers, and none is held twice: every party looks into its
-own book. Assuming that C and E do not pool.
+Who learns what: C and E learn whether there are enough documents (the sum of the sites' numbers,
+each capped at what is enough). If so, C learns the joint confusion table and how many rows lie
+above each threshold. Everybody learns the same without small cells, and figures that follow from
+it. The results on one site's own documents stay at that site: a site reveals of their number only
+whether it is enough. The second sum is opened over the very peers of the first; otherwise the
+difference of the two would reveal the peers that left. For the same reason all evaluations of a
+study are over the same peers, and none is opened twice: every party checks its own book. Assuming
+that C and E do not pool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class JointConfusion(Message, frozen=True):
 def evaluate_peer(
     party: PartyContext, tested: Tested, peers: Sequence[str], *, number: int
 ) -> Party[Evaluation | None]:
-    """At a peer: its own table into the sum; None if it came too late."""
+    """At a peer: add its own table to the sum; None if it came too late."""
     study, coordinator = party.study, party.study.roster.coordinator
     this = _sum_of(party, number)
     if study.members_count:
@@ -96,7 +96,7 @@ def evaluate_peer(
 
 
 def _told(study: Study, message: JointConfusion, this: "CountSum") -> Evaluation:
-    """The table that a peer was sent; `ViolationError` if it does not fit this study."""
+    """Return the table that a peer received, or raise if it does not fit this study."""
     labels = study.plan.labels
     shapes = (message.counts.shape, message.left_out.shape)
     if shapes != (this.shape, this.shape):
@@ -122,11 +122,11 @@ def evaluate_coordinator(
     scores: ScorePlan,
     counted: Mapping[str, Words] | None = None,
 ) -> Party[Evaluation]:
-    """At the coordinator: the joint table and ROC, shown without small cells.
+    """At the coordinator: open the joint table and ROC, and send them without small cells.
 
     `counted` are its shares of the counts of every peer, from `answer`, in the ring of `scores`.
-    Without them, unless the peers' own counts are whole or members counted, no ROC is opened.
-    Counts asked for with a dealer and without one are added up alike.
+    Without them no ROC is opened, unless the peers' own counts are whole or members counted. Counts
+    found with a dealer and without one are added up in the same way.
     """
     study, this = party.study, _sum_of(party, number)
     tally = None
@@ -157,7 +157,7 @@ def evaluate_coordinator(
 def _added(
     study: Study, scores: ScorePlan, summed: Words, mine: Sequence[Words | None]
 ) -> Numbers | None:
-    """The counts of a ROC: the peers' sum, with our shares where theirs are shares."""
+    """Return the counts of a ROC: the peers' sum, plus our shares if theirs are shares."""
     if not study.plan.counts_sealed:
         mine = []
     shares = [share for share in mine if share is not None]
@@ -168,14 +168,14 @@ def _added(
 
 
 def evaluate_evaluator(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
-    """At the evaluator: it signs who is in each sum."""
+    """At the evaluator: sign the set of peers in each sum."""
     yield from witness_counts(party, _sum_of(party, number), peers)
 
 
 def evaluate_member(
     party: PartyContext, held: MemberShare, peers: Sequence[str], *, number: int
 ) -> Party[None]:
-    """At a member of engine quorum: it adds up shares of what every peer brings."""
+    """At a member of engine quorum: add up shares of all peers' contributions."""
     this, totals = _sum_of(party, number), None
     if party.study.members_count:
         totals = yield from count_rows(party, held, peers, number=number)
@@ -189,19 +189,19 @@ def _words(numbers: Numbers | Marks) -> wire.Words:
 
 
 def fewest_shown(plan: StudyPlan, peers: Sequence[str]) -> int:
-    """The smallest number that a cell shows, other than 0."""
+    """Return the smallest number other than 0 that a cell shows."""
     return max(plan.min_documents, FEWEST_CELL) * _times(plan, peers)
 
 
 def _times(plan: StudyPlan, peers: Sequence[str]) -> int:
-    """The number of times that one entity can stand in a sum: one, or the number of peers."""
+    """Return how often one entity can be in a sum: once, or once for each peer."""
     return len(peers) if plan.arrangement.by_features else 1
 
 
 def _sum_of(party: PartyContext, number: int) -> "CountSum":
     study = party.study
     if not 0 <= number < study.plan.evaluations:
-        # Two tables over sets that differ by one peer would give that peer's table.
+        # Two tables over sets that differ by one peer would reveal that peer's table.
         raise MisuseError(
             f"evaluation: expected at most {study.plan.evaluations} of them, found number "
             f"{number + 1}",
@@ -227,9 +227,9 @@ def _name_of(number: int) -> str:
 class HeldEvaluations:
     """This study's evaluations in a party's record of opened sums.
 
-    `numbers` are those of which a sum was opened, so that they are not held again. `peers` are
-    those of the first, None before it. Every evaluation of a study is over the same peers: the
-    same documents in two tables over sets that differ by one peer would show that peer's table.
+    `numbers` are the evaluations of which a sum was opened; these are not begun again. `peers` are
+    the peers of the first one, None before it. Every evaluation of a study is over the same peers:
+    two tables over sets that differ by one peer would reveal that peer's table.
     """
 
     peers: tuple[str, ...] | None = None
@@ -237,7 +237,7 @@ class HeldEvaluations:
 
     @classmethod
     def of(cls, study: Study, book: RoundBook) -> "HeldEvaluations":
-        """Read them from a record of opened sums."""
+        """Return this study's evaluations in a record of opened sums."""
         digest = study.digest.hex()
         numbers = (
             number
@@ -247,7 +247,7 @@ class HeldEvaluations:
         return cls(book.series(digest, _SERIES), frozenset(numbers))
 
     def refusal(self, study: Study, peers: Sequence[str], *, number: int) -> ViolationError | None:
-        """At a seat: why it does not begin an evaluation; None where it does."""
+        """At a seat: return why it refuses an evaluation; None if it does not."""
         coordinator, before = study.roster.coordinator, self.peers
         if number in self.numbers:
             return ViolationError(
@@ -265,15 +265,15 @@ class HeldEvaluations:
 
 
 NONE_HELD = HeldEvaluations()
-"""Before the first evaluation."""
+"""The state before the first evaluation."""
 
 
 @dataclass(frozen=True)
 class CountSum:
-    """A table of counts that is opened over all peers: its size first, and only if it is enough.
+    """A table of counts that is opened over all peers, if its size, opened first, is enough.
 
-    Beside it, where there is one, a table of shares of counts. Tables of a `series` are opened
-    over the very peers whose documents were counted: the difference would be who left.
+    There may be a second table, of shares of counts. All tables of a `series` are opened over the
+    same peers, because a difference would reveal the peers that left.
     """
 
     party: PartyContext
@@ -283,13 +283,13 @@ class CountSum:
     series: str = ""
 
     def sizes(self, peers: Sequence[str]) -> Plan:
-        """The blind sum of how many documents there are; the evaluator looks for itself."""
+        """Return the blind sum of the numbers of documents; the evaluator receives it, too."""
         plan = self._plan(_SIZE, peers, {_SIZE: (1,)}, fewest=FEWEST_PEERS)
         mine = SummedVector(self.party.study.roster.evaluator, _SIZE, WordSpace((1,)))
         return Plan(plan.this, (*plan.parts, mine))
 
     def enough(self, summed: Summed) -> bool:
-        """Whether the peers in a sum of sizes have enough documents together."""
+        """Return whether the peers in a sum of sizes have enough documents together."""
         fewest = FEWEST_EVALUATED * _times(self.party.study.plan, summed.peers)
         return int(summed.sums[0][0]) >= fewest
 
@@ -307,11 +307,11 @@ class CountSum:
         return [self.shape, *([] if self.counted is None else [self.counted])]
 
     def named(self, what: str) -> str:
-        """The name of one of its sums, of which each is opened once in a study."""
+        """Return the name of one of its sums; each name is opened once in a study."""
         return f"{self.name} {what}"
 
     def check_peers(self, peers: Sequence[str]) -> None:
-        """Refuse a sum over so few peers that each would learn the others' part."""
+        """Refuse a sum over so few peers that each would learn another's part."""
         if len(peers) < FEWEST_PEERS:
             raise InputError(
                 f"evaluation: expected at least {FEWEST_PEERS} peers, found {len(peers)}: "
@@ -338,8 +338,8 @@ def add_counts(
     documents: int,
     tables: Sequence[Words],
 ) -> Party[Summed | None]:
-    """At a peer: whether it has enough documents, then its tables; None if it came too late."""
-    # A larger number of a peer's documents is not disclosed.
+    """At a peer: add whether it has enough documents, then its tables; None if it came too late."""
+    # A peer does not reveal how many more documents than enough it has.
     size = to_ring(np.array([min(documents, FEWEST_EVALUATED)], np.int64))
     if party.study.engine is Engine.QUORUM:
         return (yield from _add_shared(party, this, peers, size=size, tables=tables))
@@ -357,7 +357,7 @@ def add_counts(
 def open_counts(
     party: PartyContext, this: CountSum, peers: Sequence[str]
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
-    """At the coordinator: the size first, and the tables only if it hides every document."""
+    """At the coordinator: open the size, and the tables only if there are enough documents."""
     if party.study.engine is Engine.QUORUM:
         return (yield from _open_shared(party, this, peers))
     summed = yield from pairwise.coordinator(this.sizes(peers), who=party.member, book=party.book)
@@ -378,7 +378,7 @@ def _add_shared(
     size: Words,
     tables: Sequence[Words],
 ) -> Party[Summed | None]:
-    """At a peer of engine quorum: the size, then its tables, in shares among the members."""
+    """At a peer of engine quorum: share its size among the members, then its tables."""
     this.check_peers(peers)
     yield from add_to_sum(party, this.named(_SIZE), from_ring(size), peers)
     check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
@@ -393,7 +393,7 @@ def _add_shared(
 def _open_shared(
     party: PartyContext, this: CountSum, peers: Sequence[str]
 ) -> Party[tuple[tuple[Words, ...], tuple[str, ...]]]:
-    """At the coordinator of engine quorum: the same sums, opened from the members' shares."""
+    """At the coordinator of engine quorum: open the same sums from the members' shares."""
     this.check_peers(peers)
     size = yield from open_sum(party, this.named(_SIZE), 1, peers)
     summed = Summed(tuple(peers), (to_ring(size),))
@@ -412,7 +412,7 @@ def _open_shared(
 
 
 def help_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
-    """At a member of engine quorum: its shares of the size, then of the tables."""
+    """At a member of engine quorum: give its shares of the size, then of the tables."""
     this.check_peers(peers)
     yield from help_sum(party, this.named(_SIZE), 1, peers)
     check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
@@ -422,7 +422,7 @@ def help_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Pa
 
 
 def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
-    """At the evaluator: it signs who is in each sum; in that of the tables only if it is enough."""
+    """At the evaluator: sign the sets of both sums, the second only if the size is enough."""
     summed = yield from pairwise.evaluator(
         this.sizes(peers), who=party.member, book=party.book, entropy=party.entropy
     )
@@ -440,7 +440,7 @@ def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) ->
 
 
 def check_size(size: EvaluationSize) -> None:
-    """Stop where too few documents would be opened."""
+    """Raise if there are too few documents to open a table."""
     if not size.enough:
         raise InputError(
             f"evaluation: expected at least {FEWEST_EVALUATED} held-out documents over all peers, "
@@ -450,7 +450,7 @@ def check_size(size: EvaluationSize) -> None:
 
 
 def check_enough_peers(study: Study) -> None:
-    """Refuse, before anybody waits, an evaluation whose totals two peers would read off."""
+    """Refuse, before anybody waits, an evaluation over only two peers."""
     peers = len(study.roster.peers)
     if peers < FEWEST_PEERS:
         why = ": of two, each would subtract its own table from the total" if peers > 1 else ""

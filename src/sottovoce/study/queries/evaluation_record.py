@@ -1,4 +1,4 @@
-"""An evaluation as it is kept and shown again: plain JSON, read strictly."""
+"""The record of an evaluation that is kept and shown later: plain JSON, read strictly."""
 
 import json
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class KeptEvaluation:
-    """An evaluation's time, this site's own figures if it has any, and the joint ones.
+    """An evaluation's time, this site's own figures if it has any, and the joint figures.
 
-    `at` is in seconds since 1970. The coordinator has joint figures alone; a site whose joint
-    evaluation was not opened has its own alone.
+    `at` is in seconds since 1970. The coordinator has only joint figures; a site whose joint
+    evaluation was not opened has only its own.
     """
 
     at: float
@@ -39,7 +39,7 @@ class KeptEvaluation:
 
     @classmethod
     def decode(cls, data: bytes, *, name: str) -> "KeptEvaluation":
-        """From what lay on disk; `DamagedFileError` if it is anything else."""
+        """Return the record in these bytes; raise `DamagedFileError` if they hold none."""
         try:
             fields = json.loads(data)
             if fields["version"] == _VERSION:
@@ -54,7 +54,7 @@ _SIDES = ("own", "joint")
 
 
 def figures(evaluation: Evaluation) -> dict[str, Any]:
-    """All figures of an evaluation, for scripts and for keeping."""
+    """Return all figures of an evaluation, for scripts and for the record."""
     return {
         "accuracy": evaluation.accuracy,
         "f1": evaluation.f1,

@@ -1,12 +1,12 @@
-"""The words that decided a label: copies of a document, each without one word, are asked beside it.
+"""The words that decided a label, found by asking about copies that each lack one word.
 
 A query is padded to whole ciphertexts, and every place in them is charged, also an empty one.
-Copies take these places: nothing more is sent, counted or learnt by anybody else than without
-them. Where the weights are this peer's own there is no query, and every document has its copies.
+Copies take the empty places, so nothing more is sent or counted than without them, and nobody else
+learns more. If the peer has the weights there is no query, and every document has all its copies.
 
-A word carried the label if the label is another one without it; where scores are released, by
-how much the score of the label falls. A document for which many words speak keeps its label
-without any single one of them, and then no word is named.
+A word carried the label if the label changes without it. Where scores are released, the word's
+weight is how much the label's score falls. If many words support the label, it stays the same
+without any single one of them, and no word is named.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from sottovoce.text.passes import scored_rows
 from sottovoce.text.reading import Level, Reading
 
 MOST_WORDS = 5
-"""Words that one explanation names."""
+"""The most words that one explanation names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CarryingWord:
 
 
 Explanation = tuple[CarryingWord, ...] | None
-"""The words that carried a label, the heaviest first; None where there was no room to ask."""
+"""The words that carried a label, the heaviest first; None if there was no room to ask."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Copies:
 
     count: int = 0
     words: tuple[tuple[int, str], ...] = field(default=(), repr=False)
-    """For each copy the number of its document, and the word that it lacks."""
+    """For each copy, the number of its document and the word that it lacks."""
     documents: tuple[Document, ...] = field(default=(), repr=False)
     explained: int = 0
     """The number of documents that have all useful copies."""
@@ -59,7 +59,7 @@ class Copies:
     def because(
         self, labels: Labels, classes: Sequence[Classes], scores: NDArray[np.float64] | None
     ) -> tuple[Explanation, ...]:
-        """The explanation of every document, from what documents and copies were answered."""
+        """Return the explanation of every document, from the answers for documents and copies."""
         carrying: list[list[CarryingWord] | None] = [
             [] if number < self.explained else None for number in range(self.count)
         ]
@@ -78,12 +78,12 @@ class Copies:
 
 @dataclass(frozen=True)
 class DocumentQuestion:
-    """Documents as they are asked about: their rows, and those of the copies behind them."""
+    """The rows of a query: those of its documents, then those of their copies."""
 
     rows: sparse.csr_array = field(repr=False)
     count: int
     wordless: tuple[int, ...] = field(repr=False)
-    """The numbers of rows without a word that the model knows."""
+    """The numbers of rows that have no word known to the model."""
     copies: Copies = field(repr=False)
 
     @classmethod
@@ -106,7 +106,7 @@ class DocumentQuestion:
     def held(
         cls, documents: Sequence[Document], model: PeerModel | QuorumModel, *, party: PartyContext
     ) -> Self:
-        """Rows of the columns that a peer holds, where peers hold different ones."""
+        """Return rows of the columns that a peer holds, in partition `features`."""
         rows = integer_rows(party.study, model.space, party.name, documents, key=model.key)
         return cls(rows, len(documents), (), Copies())
 
@@ -114,10 +114,10 @@ class DocumentQuestion:
 def copies(
     documents: Sequence[Document], reader: FeatureReader, reading: Reading, *, room: int | None
 ) -> Copies:
-    """As many copies as there is room for (None: all), document by document, in their order.
+    """Return as many copies as there is room for (None: all), document by document, in order.
 
-    Words that the model does not see get none. Where not all fit, those come first whose absence
-    changes the row most.
+    Words that the model does not use get no copy. If not all fit, words whose absence changes the
+    row most come first.
     """
     if reading.level is not Level.DOCUMENT:
         raise InputError(f"explain: expected level document, found {reading.level}")
@@ -139,7 +139,7 @@ def copies(
 def _without_each(
     document: Document, reader: FeatureReader, reading: Reading
 ) -> list[tuple[str, Document]]:
-    """The document without each of its words that the model sees, the weightiest word first."""
+    """Return copies without one word each, for words that the model uses, the heaviest first."""
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for token in reading.tokenizer.locate(document.text):
         places.setdefault(token.folded, []).append((token.start, token.end))

@@ -36,7 +36,7 @@ Marks = NDArray[np.bool_]
 class Tested:
     """A site's own evaluation: its table, and its share of the ROC's counts.
 
-    Without the coordinator's share the `counted` words say nothing, unless scores are released.
+    Without the coordinator's share the `counted` words reveal nothing, unless scores are released.
     In engine quorum the members count instead, from the rows that are `held_out`.
     """
 
@@ -58,7 +58,7 @@ class HeldOut:
     def of(
         cls, plan: StudyPlan, documents: Sequence[Document], places: Sequence[Sequence[Fragment]]
     ) -> Self:
-        """From the documents, and where the rows of each lay in it."""
+        """Return them from the documents, and the places of each document's rows."""
         pairs = zip(documents, places, strict=True)
         true = tuple(classes for each in pairs for classes in plan.labelled.classes(*each))
         return cls(plan, len(documents), true)
@@ -78,13 +78,13 @@ class HeldOut:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """A confusion table, true × found where classes exclude each other, and what follows from it.
+    """A confusion table (true × found if classes exclude each other), and figures computed from it.
 
-    Where classes overlap, one table of 2 × 2 per class. `left_out` marks cells that hold at
-    least 1 and fewer than `fewest`: they stand as 0 in the table, and count as half of that
-    minimum in accuracy and F1, which follow from what is shown and tell nothing more. Where
-    classes overlap, the largest cell of a table with such a cell makes up for the difference.
-    `roc` has the points of every class that may be shown; it is empty where none were counted.
+    If classes overlap, there is one table of 2 × 2 for each class. `left_out` marks cells that hold
+    at least 1 and fewer than `fewest`. They are 0 in the table and count as half of that minimum in
+    accuracy and F1, so these figures reveal no more than the table. If classes overlap, the largest
+    cell of a table with such a cell absorbs the difference. `roc` has the points of every class
+    that may be shown; it is empty if none were counted.
     """
 
     labels: Labels
@@ -96,11 +96,11 @@ class Evaluation:
 
     @classmethod
     def of(cls, labels: Labels, counts: Numbers, peers: tuple[str, ...], *, fewest: int) -> Self:
-        """Reduce a whole table to the part that may be shown."""
+        """Return the part of a whole table that may be shown."""
         left_out = (counts > 0) & (counts < fewest)
         shown = np.where(left_out, 0, counts)
         if not labels.exclusive:
-            # Every table adds up to the same number: what is left out would be the difference.
+            # All tables add up to the same number, so the difference would reveal what is left out.
             for table, whole, small in zip(shown, counts, left_out, strict=True):
                 difference = int(whole[small].sum()) - small.sum() * (fewest // 2)
                 table.flat[table.argmax()] += difference
@@ -108,12 +108,12 @@ class Evaluation:
 
     @property
     def filled(self) -> Numbers:
-        """The table with half the minimum in every cell that is left out."""
+        """Return the table with half the minimum in every cell that is left out."""
         return np.where(self.left_out, self.fewest // 2, self.counts)
 
     @property
     def accuracy(self) -> float:
-        """The share of rows (where classes overlap, of rows and classes) that were right."""
+        """The share of rows (if classes overlap, of pairs of row and class) that were right."""
         right = np.trace(self.filled, axis1=-2, axis2=-1).sum()
         return float(round(right / max(int(self.filled.sum()), 1), 3))
 
@@ -124,7 +124,7 @@ class Evaluation:
         return dict(zip(self.labels.names, scores, strict=True))
 
     def sides(self, number: int) -> tuple[RocSide, RocSide] | None:
-        """The rows of a score's class, and all others; None where no point may be shown."""
+        """Return the rows of a score's class, and all others; None if no point may be shown."""
         if not self.labels.exclusive:
             if self.left_out[number].any():
                 return None
@@ -141,7 +141,7 @@ class Evaluation:
         return RocSide(float(chosen[0].sum()), int(chosen[1].sum()), not chosen[2].any())
 
     def with_roc(self, thresholds: Sequence[float], above: Numbers, shown: Marks) -> Self:
-        """With the points of these thresholds that are shown."""
+        """Return the same figures with those points of the thresholds that may be shown."""
         roc = {}
         for number, name in enumerate(scored_names(self.labels)):
             sides = self.sides(number)
@@ -152,7 +152,7 @@ class Evaluation:
 
     @cached_property
     def calibration(self) -> dict[str, Calibration]:
-        """The calibration of each class, worked out from its ROC; empty without a ROC."""
+        """The calibration of each class, computed from its ROC; empty without a ROC."""
         calibrations = {}
         for number, name in enumerate(scored_names(self.labels)):
             sides = self.sides(number)
@@ -161,7 +161,7 @@ class Evaluation:
         return calibrations
 
     def points(self, above: Numbers) -> Marks:
-        """The thresholds of every score that may be shown."""
+        """Return for every score which thresholds may be shown."""
         shown = np.zeros((above.shape[0], above.shape[2]), np.bool_)
         for number, counts in enumerate(above):
             sides = self.sides(number)
@@ -170,24 +170,24 @@ class Evaluation:
         return shown
 
     def plot_roc(self) -> Shown:
-        """The ROC curves that may be shown, as a picture for a notebook."""
+        """Return the ROC curves that may be shown, as a picture for a notebook."""
         areas = (f"{name}: {_area(curve)}" for name, curve in self.roc.items())
         return Shown(roc_html(self, "ROC"), "\n".join(areas) or "no ROC may be shown")
 
     def plot_reliability(self) -> Shown:
-        """The share of right answers by the bin of the score, as a picture for a notebook."""
+        """Return the share of right answers by bin of the score, as a picture for a notebook."""
         return Shown(reliability_html(self, "Reliability"), reliability_text(self))
 
     def plot_confusion(self) -> Shown:
-        """The confusion table, as a picture for a notebook."""
+        """Return the confusion table, as a picture for a notebook."""
         return Shown(confusion_html(self, "Confusion"), str(self.counts))
 
     def report(self) -> Shown:
-        """Precision, recall, F1 and rows of every class, with both pictures in a notebook."""
+        """Return precision, recall, F1 and rows of every class, with pictures in a notebook."""
         return Shown(evaluation_html(self, "Evaluation"), figures_text(self))
 
     def __repr__(self) -> str:
-        """The figures that people ask for first."""
+        """Return the most important figures."""
         worst = min(self.f1, key=self.f1.__getitem__)
         return (
             f"Evaluation(accuracy={self.accuracy:.3f}, worst F1 {self.f1[worst]:.3f} ({worst}), "
@@ -198,7 +198,7 @@ class Evaluation:
         return notebook_html(evaluation_html(self, "Evaluation"))
 
     def operating_point(self, rule: str | float) -> tuple[float, ...]:
-        """A threshold for every score: "youden", or the sensitivity that is wanted."""
+        """Return a threshold for every score: by "youden", or for a wanted sensitivity."""
         missing = [name for name in scored_names(self.labels) if name not in self.roc]
         if missing:
             raise MisuseError(f"operating point: expected a ROC of {missing[0]!r}, found none")
@@ -225,7 +225,7 @@ def _f1(labels: Labels, counts: Numbers) -> NDArray[np.float64]:
 
 
 def confusion(labels: Labels, true: Sequence[Classes], predicted: Sequence[Classes]) -> Numbers:
-    """One site's own table."""
+    """Return one site's own table."""
     are, were = (
         labels.membership(true).astype(np.int64),
         labels.membership(predicted).astype(np.int64),
@@ -244,9 +244,9 @@ def truth_of(labels: Labels, true: Sequence[Classes]) -> Marks:
 
 
 def own_view(plan: StudyPlan, tested: Tested, peer: str) -> Evaluation:
-    """The whole table of a site's own documents, for that site alone.
+    """Return the whole table of a site's own documents, for that site alone.
 
-    Its ROC, too, where scores are released; else its share of the counts says nothing.
+    It includes the ROC if scores are released; else the site has only a share of the counts.
     """
     whole = Evaluation.of(plan.labels, tested.table, (peer,), fewest=0)
     if tested.counted is None or plan.counts_sealed:

@@ -1,11 +1,11 @@
-"""Where labels are found on shares, the coordinator proves its key to an asker before it is used.
+"""The proof of the coordinator's key for an asker, in studies that find labels on shares.
 
     asker                              coordinator
       │◀──────────── KeyProof ─────────────│   then shares/undealt.py
 
-In such a study nobody encrypts under the study's Paillier key but an asker without a dealer. So
-the proof that the key is fit (paillier/proof.py) comes with that asker's query, and nobody checks
-it while the study trains. The asker sends nothing under the key before it has checked.
+In such a study only an asker without a dealer encrypts under the study's Paillier key. So the proof
+that the key is fit (paillier/proof.py) comes with that asker's query, and nobody checks it while
+the study trains. The asker sends nothing under the key before it has checked the proof.
 
 Who learns what: the asker learns that gcd(N, φ(N)) = 1 and that N has few prime factors; the
 coordinator nothing.
@@ -20,7 +20,7 @@ from sottovoce.protocols.messages import Disclosure, Message
 
 
 class KeyProof(Message, frozen=True):
-    """Roots of numbers that a hash of the study's key chooses (paillier/proof.py)."""
+    """Roots of numbers that a hash of the study's key determines (paillier/proof.py)."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker of a query without a dealer",
@@ -31,12 +31,12 @@ class KeyProof(Message, frozen=True):
 
 
 def show_proof(key: SecretKey, *, asker: str) -> Party[None]:
-    """At the coordinator, before the asker's first ciphertext."""
+    """At the coordinator: send the proof, before the asker's first ciphertext."""
     yield Send(asker, KeyProof(prove_key(key)))
 
 
 def check_proof(key: PublicKey, *, holder: str) -> Party[None]:
-    """At the asker; an unfit key is refused in the name of the coordinator."""
+    """At the asker: refuse an unfit key; the error names its holder."""
     proof = yield from receive(holder, KeyProof)
     try:
         check_key_proof(key, proof.roots)

@@ -1,7 +1,7 @@
-"""The records after a study: at a peer how it asks for labels, at the holders the model.
+"""The records after a training: what a peer needs to ask for labels, and the holders' model.
 
-Where labels are found on ciphertexts, every peer holds the encrypted model. Where they are found on
-shares, no peer holds anything of it: coordinator and evaluator keep a share each.
+If labels are found on ciphertexts, every peer holds the encrypted model. If they are found on
+shares, no peer holds any part of it: coordinator and evaluator keep a share each.
 """
 
 from collections.abc import Collection
@@ -48,7 +48,7 @@ class EncryptedModel(Message, frozen=True):
 
 
 class SharedModel(Message, frozen=True):
-    """The model is learnt, and stays in shares: the numbers by which scores are read."""
+    """Says that the model is learnt and stays in shares, with the numbers to read scores."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
@@ -72,12 +72,12 @@ class ReleasedShare(Message, frozen=True):
 
 @dataclass(frozen=True)
 class PeerModel:
-    """One peer's part: the features, the key that hashes words, and how scores are read.
+    """One peer's record: the features, the key that hashes words, and how scores are read.
 
-    `weights` are ⟨⟨θ⟩⟩, which the peer cannot open, or None where labels are found on shares;
-    `public` is the study's Paillier key. `released` holds the weights, columns × classes, only
-    where the plan released them; `operating_point` the threshold of every score, where it is not 0.
-    `remote` is the encrypted score that stands for others' columns in all queries of this peer.
+    `weights` are ⟨⟨θ⟩⟩, which the peer cannot open, or None if labels are found on shares; `public`
+    is the study's Paillier key. `released` holds the weights, columns × classes, only if the plan
+    released them; `operating_point` the threshold of every score, if it is not 0. `remote` is the
+    encrypted score that stands for others' columns in all queries of this peer.
     """
 
     space: FeatureSpace
@@ -97,14 +97,14 @@ class PeerModel:
 
     @property
     def ciphertext(self) -> Ciphertext:
-        """⟨⟨θ⟩⟩, where the peer holds it."""
+        """Return ⟨⟨θ⟩⟩, which the peer holds if labels are found on ciphertexts."""
         if self.weights is None:
             raise MisuseError("model: it stays in shares, and there is no encrypted one")
         return self.weights
 
     @property
     def paillier(self) -> PublicKey:
-        """The study's Paillier key, which the coordinator can open."""
+        """The study's Paillier key, whose secret half the coordinator has."""
         if self.weights is not None:
             return self.weights.key
         if self.public is None:
@@ -116,8 +116,8 @@ class PeerModel:
 class Trained:
     """The coordinator's record after training: the key, the scales of scores, the totals.
 
-    `share` is its share of the model, where labels are found on shares; `labels_told` is how many
-    every peer was told while a penalty was chosen.
+    `share` is its share of the model, if labels are found on shares; `labels_told` is the number of
+    labels that every peer received while a penalty was chosen.
     """
 
     scores: ScorePlan
@@ -131,19 +131,19 @@ class Trained:
 
 @dataclass(frozen=True)
 class HeldShare:
-    """The evaluator's record after training, where labels are found on shares."""
+    """The evaluator's record after training, if labels are found on shares."""
 
     scores: ScorePlan
     words: Words = field(repr=False)
 
 
 def model_scale(scores: ScorePlan) -> Scale:
-    """The scale of the sum of the two shares of a weight."""
+    """Return the scale of the sum of the two shares of a weight."""
     return scores.model.share_scale.plus(scores.model.share_scale)
 
 
 def release_share(study: Study, peers: Collection[str], share: Words) -> Party[None]:
-    """At a holder: its share of the model to every peer, where the plan says so."""
+    """At a holder: send every peer its share of the model, if the plan releases it."""
     if study.plan.release.opens is Opens.WEIGHTS:
         for name in peers:
             yield Send(name, ReleasedShare(wire.Words.of(share)))
@@ -152,7 +152,7 @@ def release_share(study: Study, peers: Collection[str], share: Words) -> Party[N
 def take_model(
     study: Study, prepared: Prepared, sent: EncryptedModel, *, scores: ScorePlan, alpha: float
 ) -> PeerModel:
-    """At a peer: the encrypted model, if it is as agreed."""
+    """At a peer: return its record with the encrypted model, after checking its form."""
     model = scores.model
     layout = Layout(model.shape, model.slots)
     weights = agreed_from(study.roster.evaluator, sent.weights, layout, model_scale(scores))
@@ -165,7 +165,7 @@ def take_model(
 def take_shared(
     study: Study, prepared: Prepared, *, scores: ScorePlan, alpha: float, public: PublicKey
 ) -> PeerModel:
-    """At a peer: what it needs to ask, where the model stays in shares."""
+    """At a peer: return its record for queries, if the model stays in shares."""
     if prepared.space is None:
         raise MisuseError("model: the features of the peer are missing")
     point = study.plan.operating_point
@@ -175,7 +175,7 @@ def take_shared(
 
 
 def take_release(study: Study, sealed: PeerModel) -> Party[PeerModel]:
-    """At a peer: the model with its weights, where the plan releases them."""
+    """At a peer: add the weights to its record, if the plan releases them."""
     if study.plan.release.opens is not Opens.WEIGHTS:
         return sealed
     model = sealed.scores.model

@@ -12,10 +12,10 @@ from sottovoce.study.study import Study
 
 
 def query_trio(study: Study, asker: str) -> Trio:
-    """Two holders of scores, and their dealer: no holder, and not of the asker's organisation.
+    """Return the two holders of scores, and a dealer of another organisation than the asker's.
 
-    The holders are coordinator and evaluator where labels are found on shares, else coordinator
-    and asker.
+    The holders are coordinator and evaluator if labels are found on shares, else coordinator and
+    asker.
     """
     if asker not in study.roster.peers:
         raise InputError(f"query: expected a peer of the study to ask, found {asker!r}")
@@ -30,7 +30,7 @@ def query_trio(study: Study, asker: str) -> Trio:
 
 
 def own_trio(study: Study, asker: str) -> Trio:
-    """The holders of the model's shares, for whom the asker itself deals."""
+    """Return the holders of the model's shares, with the asker as their dealer."""
     return Trio(study.roster.coordinator, study.roster.evaluator, asker)
 
 
@@ -40,13 +40,13 @@ def query_context(study: Study, asker: str, number: int) -> Context:
 
 
 def seated(party: PartyContext, trio: Trio, context: Context) -> Party[Holder]:
-    """At a holder: its seed of a query."""
+    """At a holder: receive its seed for a query."""
     return (yield from take_seed(trio, party.name, context, ledger=party.ledger))
 
 
 @contextmanager
 def dealt_by(study: Study, asker: str) -> Iterator[None]:
-    """Say what can be done when the dealer of a query is not there."""
+    """Add to an error about a missing dealer what can be done."""
     dealer = query_trio(study, asker).dealer
     try:
         yield

@@ -17,10 +17,10 @@ BATCH = 32
 
 @dataclass(frozen=True)
 class QuorumModel:
-    """One peer's part: how text is read, and who holds the weights, in shares.
+    """One peer's record: how text is read, and which members hold the weights in shares.
 
-    `released` holds the weights, columns × classes, only where the plan released them;
-    `operating_point` the threshold of every score, where it is not 0.
+    `released` holds the weights, columns × classes, only if the plan released them;
+    `operating_point` the threshold of every score, if it is not 0.
     """
 
     space: FeatureSpace
@@ -39,7 +39,7 @@ class QuorumModel:
 
 @dataclass(frozen=True)
 class MemberShare:
-    """One member's part: its share of the folded weights, with whom it holds them, for scores."""
+    """One member's record: its share of the folded weights, and the other holders."""
 
     idf_halves: tuple[int, ...]
     scores: ScorePlan

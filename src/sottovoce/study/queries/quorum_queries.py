@@ -1,4 +1,4 @@
-"""A query in engine `quorum`: members find the labels of an asker's rows, and only it learns them.
+"""A query in engine `quorum`: members find labels of an asker's rows that only the asker learns.
 
     asker (a peer)                 coordinator C                      member i
       │ QueryRequest ───────────────▶│   (budget.py)                     │
@@ -7,19 +7,19 @@
       │   quorum/labels.py: rows in shares to the members, labels in shares back
       │◀────────────────────────────▶│◀─────────────────────────────────▶│
 
-With `verdict = "fss"` one member deals for the comparison, which another one makes with the asker
-(quorum/fast_labels.py); before they do, C hears of it and counts the query:
+With `verdict = "fss"` one member deals for the comparison, which another member makes with the
+asker (quorum/fast_labels.py). Before that, C is told and counts the query:
 
       │                              │◀── LabelsReady ─── counterpart ───│
       │                              │─── TellLabels ────────────────────▶│
 
-Any 2t + 1 of the members that hold the model answer; C says who. Who learns what: the asker
+Any 2t + 1 of the members that hold the model answer; C says which. Who learns what: the asker
 learns labels (scores, where the plan releases margins); C and the members learn who asked, when,
 and for how many documents, rounded up. Assuming that at most t members pool, with or without C;
-the asker's organisation may be one of them. Labels of many chosen documents give the model away:
-C counts them, and so does every member, which refuses more than twice the budget (label_count.py).
-A query is charged once C hears whether its signs are bits, or says that labels may be told: that
-what was asked about are no rows is told, too.
+the asker's organisation may be one of them. Labels of many chosen documents reveal the model. So C
+counts them, and so does every member, which refuses more than twice the budget (label_count.py). A
+query is charged once C learns whether its signs are bits, or says that labels may be sent. An asker
+whose rows are not valid learns that, too, and is charged for it.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ _ASKED = "study/asked of members/v1"
 
 
 class MembersNeeded(Message, frozen=True):
-    """A query among members: who answers, who asks, and for how many documents."""
+    """Names the members that answer a query, its asker, and the number of documents."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the members that answer a query, and its asker",
@@ -94,7 +94,7 @@ class MembersNeeded(Message, frozen=True):
 
 
 class LabelsReady(Message, frozen=True):
-    """The asker has its covered scores: with the verdict that comes next it learns labels."""
+    """Says that the asker has its covered scores; the verdict that follows reveals labels to it."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COUNTING_COORDINATOR,
@@ -104,7 +104,7 @@ class LabelsReady(Message, frozen=True):
 
 
 class TellLabels(Message, frozen=True):
-    """The query is counted, and its labels may be told."""
+    """Says that the query is counted, and that its labels may be sent."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the member that finds labels with the asker",
@@ -114,7 +114,7 @@ class TellLabels(Message, frozen=True):
 
 
 def label_openings(study: Study) -> int:
-    """The number of masked values that all queries and evaluations of a study may open."""
+    """Return how many masked values all queries and evaluations of a study may open."""
     plan = study.plan
     tried = MOST_ATTEMPTS * len(plan.alphas)
     documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + tried)
@@ -123,7 +123,7 @@ def label_openings(study: Study) -> int:
 
 @dataclass(frozen=True)
 class _QuorumQuery:
-    """One query, as everybody in it knows it."""
+    """The public facts of one query."""
 
     study: Study
     request: MembersNeeded
@@ -135,7 +135,7 @@ class _QuorumQuery:
     def of(
         cls, party: PartyContext, request: MembersNeeded, scores: ScorePlan, held: Sequence[str]
     ) -> "_QuorumQuery":
-        """The query, if the members that C names hold the model."""
+        """Return the query, after checking that the members named by C hold the model."""
         study = party.study
         strangers = [name for name in request.members if name not in held]
         if strangers or request.documents < 1 or request.asker not in study.roster.peers:
@@ -156,7 +156,7 @@ class _QuorumQuery:
 
     @property
     def fast(self) -> FastLabels:
-        """The plan of its labels where a member deals for them."""
+        """The plan of its labels if a member deals for them."""
         documents, (width, _) = self.request.documents, self.scores.shape
         verdict = self.scores.verdict(documents)
         return FastLabels(documents, width, verdict, self._trio, self.quorum)
@@ -199,9 +199,9 @@ def ask_members(
     evaluation: bool = False,
     own: Floats | None = None,
 ) -> Party[Answer]:
-    """At the asker: the labels of integer feature rows.
+    """At the asker: return the labels of integer feature rows.
 
-    `own` (rows × scores) are thresholds of the asker's own, beside the operating point.
+    `own` (rows × scores) are the asker's own thresholds, added to the operating point.
     """
     study, count = party.study, int(rows.shape[0])
     size = padded_count(party, count, batch=BATCH, evaluation=evaluation)
@@ -243,7 +243,7 @@ def ask_members(
 def _offsets(
     query: _QuorumQuery, model: QuorumModel, rows: sparse.csr_array, at: Floats
 ) -> NDArray[np.int64]:
-    """The numbers taken off sealed scores: thresholds times norms."""
+    """Return the numbers to subtract from sealed scores: thresholds times norms."""
     plan = query.plan
     if query.study.plan.release.opens is Opens.SCORES:
         return np.zeros((plan.rows, plan.scores), np.int64)
@@ -252,7 +252,7 @@ def _offsets(
 
 
 def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
-    """At a member: its part of a query, from its shares of the rows to its shares of the labels."""
+    """At a member: take shares of the rows, and send the asker shares of the labels."""
     needed = yield from receive(party.study.roster.coordinator, MembersNeeded)
     query = _QuorumQuery.of(party, needed, held.scores, held.members)
     if party.name not in query.quorum.members:
@@ -297,7 +297,7 @@ def answer_query(
     asker: str,
     members: Sequence[str],
 ) -> Party[None]:
-    """At the coordinator: count, say who answers, and open what is masked."""
+    """At the coordinator: count the query, say which members answer, and open masked values."""
     study = party.study
     request = yield from receive(asker, QueryRequest)
     if request.documents % BATCH or request.thresholds:
@@ -319,7 +319,8 @@ def answer_query(
             yield from receive(counterpart, LabelsReady)
             yield Send(counterpart, TellLabels())
         elif study.plan.release.opens is not Opens.SCORES:
-            # That numbers are no rows tells something of scores, too; nobody asks that for nothing.
+            # The answer that rows are not valid says something about scores, so it is charged as
+            # well.
             checked = partial(book.keep_charged, asker)
             yield from open_labels(Opener(query.quorum), query.plan, at_check=checked)
     except (SottovoceError, GeneratorExit):

@@ -1,4 +1,4 @@
-"""The joint ROC of sealed scores in engine `quorum`: the members count, and open totals alone.
+"""The joint ROC of sealed scores in engine `quorum`: members count, and only totals are opened.
 
     peer p                         coordinator C                        member i
       │ RowsToCount ─────────────────▶│   of every peer                    │
@@ -9,10 +9,10 @@
       │   the sums of the evaluation (evaluation.py): only if they may be opened …
       │                               │◀──────────── TallyShare ───────────│
 
-Everything is counted before anything is opened: a failure before that begins again, with other
-masks. Who learns what: C and the members learn how many held-out rows each peer has, rounded up,
-which they know from its query; C learns the totals over all peers. Assuming that at most t members
-pool, with or without C; the peers' organisations may be among them.
+Everything is counted before anything is opened: after a failure during the counting it begins
+again, with new masks. Who learns what: C and the members learn how many held-out rows each peer
+has, rounded up, which they know from its query; C learns the totals over all peers. Assuming that
+at most t members pool, with or without C; the peers' organisations may be among them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,9 +49,9 @@ from sottovoce.study.study import Study
 from sottovoce.text.features import NORM_PARTS
 
 _COUNTED = "study/counted by members/v1"
-# The rounds of one-time material of these counts; those of sums, checks and solves are lower.
+# The first round number of these counts' one-time material; other rounds have lower numbers.
 _TALLY_ROUND = 2**22
-# The attempts for which masks are made: every attempt opens new masked values.
+# The number of attempts for which masks suffice: every attempt opens new masked values.
 MOST_TALLIES = 64
 
 
@@ -78,7 +78,7 @@ class CountedRows(Message, frozen=True):
 
 
 class CountingStep(Message, frozen=True):
-    """The members are still counting, or they have counted everything."""
+    """Says that the members are still counting, or that they have counted everything."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every peer of the evaluation",
@@ -90,7 +90,7 @@ class CountingStep(Message, frozen=True):
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """A peer's held-out rows of integers, which of them are of which class, and how they score."""
+    """A peer's held-out integer rows, their classes, and the plan of their scores."""
 
     scores: ScorePlan
     rows: sparse.csr_array = field(repr=False)
@@ -98,7 +98,7 @@ class HeldOutRows:
 
 
 def tally_openings(study: Study) -> int:
-    """The number of masked scores that all joint ROCs of a study may open."""
+    """Return how many masked scores all joint ROCs of a study may open."""
     plan = study.plan
     rows = plan.budget * len(study.roster.peers) * max(1, plan.evaluations) * MOST_TALLIES
     return rows * plan.labels.width * max(1, len(plan.thresholds).bit_length())
@@ -106,7 +106,7 @@ def tally_openings(study: Study) -> int:
 
 @dataclass(frozen=True)
 class _Tally:
-    """One tally, as everybody in it knows it."""
+    """The public facts of one tally."""
 
     plan: QuorumTally
     context: Context
@@ -136,7 +136,7 @@ class _Tally:
 
 
 def check_rows(study: Study, peer: str, rows: int) -> None:
-    """Refuse a number of rows that no evaluation has."""
+    """Refuse a number of rows that no evaluation can have."""
     if not 1 <= rows <= study.plan.budget or rows % BATCH:
         raise ViolationError(
             f"expected at most {study.plan.budget} held-out rows, padded to {BATCH}, found {rows}",
@@ -147,7 +147,7 @@ def check_rows(study: Study, peer: str, rows: int) -> None:
 def bring_rows(
     party: PartyContext, held: HeldOutRows, peers: Sequence[str], *, number: int
 ) -> Party[None]:
-    """At a peer: its held-out rows in shares, and which of them are of which class."""
+    """At a peer: share its held-out rows, and marks of their classes, among the members."""
     size = -(-int(held.rows.shape[0]) // BATCH) * BATCH
     yield Send(party.study.roster.coordinator, RowsToCount(size))
     tally = yield from _told(party, held.scores, peers, number)
@@ -164,7 +164,7 @@ def bring_rows(
         marks_of(held.truth, size)[order],
         entropy=drawn.entropy,
     )
-    # Counting takes longer than one wait: who waits hears that it goes on.
+    # Counting takes longer than one wait, so peers that wait are told that it continues.
     while (yield from receive(party.study.roster.coordinator, CountingStep)).goes_on:
         pass
 
@@ -187,21 +187,21 @@ def _told(
 
 @dataclass(frozen=True, repr=False)
 class MemberTotals:
-    """A member's shares of the totals, until they may be opened."""
+    """A member's shares of the totals, kept until they may be opened."""
 
     member: QuorumMember
     plan: QuorumTally
     totals: Planes
 
     def give(self) -> Party[None]:
-        """To the coordinator, once the evaluation's sums were opened."""
+        """Send them to the coordinator, once the evaluation's sums were opened."""
         yield from give_totals(self.member, self.plan, self.totals)
 
 
 def count_rows(
     party: PartyContext, held: MemberShare, peers: Sequence[str], *, number: int
 ) -> Party[MemberTotals]:
-    """At a member: its shares of how many rows of all peers lie above which threshold."""
+    """At a member: return its shares of the number of all peers' rows above each threshold."""
     tally = yield from _told(party, held.scores, peers, number)
     member = yield from seated(
         tally.plan.quorum, party.name, tally.context, entropy=party.entropy, ledger=party.ledger
@@ -212,20 +212,20 @@ def count_rows(
 
 @dataclass(frozen=True)
 class OpenedTally:
-    """The coordinator's part of a tally that is counted and not yet opened."""
+    """The coordinator's part of a tally that is counted but not opened yet."""
 
     opener: Opener
     plan: QuorumTally
 
     def open(self) -> Party[NDArray[np.int64]]:
-        """Classes × 2 × thresholds, how many rows of all peers lie above."""
+        """Return the counts of all peers' rows, classes × 2 × thresholds."""
         return (yield from open_totals(self.opener, self.plan))
 
 
 def open_counting(
     party: PartyContext, scores: ScorePlan, peers: Sequence[str], *, number: int
 ) -> Party[OpenedTally]:
-    """At the coordinator: say how many rows of whom are counted, and open what is masked."""
+    """At the coordinator: send each peer's number of rows, and open masked values."""
     rows = {}
     for peer in peers:
         rows[peer] = (yield from receive(peer, RowsToCount)).rows

@@ -5,16 +5,16 @@
       ◀── RemoteScores ⟨⟨θ_qᵀx_q + masks⟩⟩ ──
      adds them up: the masks cancel
 
-Three ways to score a row of which the asker has some features only. `zero`: nothing is added.
-`normalised`: each adds the score of its mean edge vector Σ y x / m, the paper's common extra rado
-divided by the number of its documents; all peers get it once, at the end of the training
-(`take_remotes`), and keep it beside the model. `full`: everybody who answers looks up the same
-entity and adds the score of its own features of it (entities.py).
+There are three ways to score a row of which the asker has only some features. `zero`: nothing is
+added. `normalised`: each peer adds the score of its mean edge vector Σ y x / m, which is the
+paper's common extra rado divided by the number of its documents; all peers get it once, at the end
+of the training (`take_remotes`), and keep it with the model. `full`: every peer that answers looks
+up the same entity and adds the score of its own features of it (entities.py).
 
 Who learns what. `normalised` and `zero`: nobody learns anything, not even that somebody asks. The
-asker holds ciphertexts that it cannot open; were it to pool with the coordinator, both would see
-the sum of the remote parts and no single one, unless one peer alone answers. Assuming that
-messages between peers are sealed against the coordinator.
+asker holds ciphertexts that it cannot open. If it pooled with the coordinator, both would see the
+sum of the remote parts and no single part, unless only one peer answers. Assuming that messages
+between peers are sealed against the coordinator.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class RemoteScores(Message, frozen=True):
 
 @dataclass(frozen=True)
 class RemoteQuestion:
-    """One question for a remote part: whose it is, who answers it, and its number."""
+    """One question for a remote part: its asker, the peers that answer, and its number."""
 
     asker: str
     answering: tuple[str, ...]
@@ -77,7 +77,7 @@ class RemoteQuestion:
 def take_remotes(
     party: PartyContext, models: Sequence[PeerModel], training: Sequence[Document]
 ) -> Party[list[PeerModel]]:
-    """At every peer, after the solve: every model with what stands for others' columns in it.
+    """At every peer, after the solve: add to every model what stands for others' columns.
 
     Peers take turns in the plan's order; the peer whose turn it is adds up what the others send.
     """
@@ -106,7 +106,7 @@ def take_remotes(
 def _answer_rado(
     party: PartyContext, model: PeerModel, training: Sequence[Document], asked: RemoteQuestion
 ) -> Party[None]:
-    """At an answering peer: the score of its mean edge vector, masked."""
+    """At an answering peer: send the masked score of its mean edge vector."""
     party = party.drawing(_ANSWERED, digest_of(training))
     masks = yield from cancelling_masks(party, model, asked, 1)
     rado = normalised_rado(party, model, training)
@@ -116,7 +116,7 @@ def _answer_rado(
 def own_rows(
     party: PartyContext, model: PeerModel, documents: Sequence[Document]
 ) -> sparse.csr_array:
-    """A peer's own features alone, as integers: what is shared counts once, at the asker."""
+    """Return integer rows of a peer's own features; shared ones count at the asker alone."""
     peer = party.study.roster.peer_at(party.name)
     return integer_rows(party.study, model.space, peer, documents, key=model.key, common=False)
 
@@ -124,7 +124,7 @@ def own_rows(
 def normalised_rado(
     party: PartyContext, model: PeerModel, training: Sequence[Document]
 ) -> sparse.csr_array:
-    """Σ y x / m over a peer's own features, rounded to the grid of rows."""
+    """Return Σ y x / m over a peer's own features, rounded to the grid of rows."""
     labels = party.study.plan.labels
     signs = labels.targets(labels.membership([labels.classes(document) for document in training]))[
         :, 0
@@ -141,7 +141,7 @@ def added(
     *,
     rows: int,
 ) -> Unsent:
-    """At the asker: the sum of all answers, in which the masks cancel."""
+    """At the asker: return the sum of all answers, in which the masks cancel."""
     if not answers:
         raise InputError(f"{party.name}: no peer answers")
     key, weights = model.paillier, model.ciphertext
@@ -157,7 +157,7 @@ def added(
 
 
 def remote_form(study: Study, scores: ScorePlan, peer: str) -> tuple[Layout, Scale]:
-    """The layout and the scale of the remote part that a peer keeps."""
+    """Return the layout and the scale of the remote part that a peer keeps."""
     return _form(study, scores, study.plan.arrangement.answering_to(peer), 1)
 
 
@@ -172,7 +172,7 @@ def _form(
 def covered(
     party: PartyContext, model: PeerModel, rows: sparse.csr_array, masks: Sequence[int]
 ) -> Ciphertext:
-    """Encrypted scores of rows, under masks, fresh."""
+    """Return fresh encrypted scores of rows, under masks."""
     reach = own_reach(party.study, party.study.roster.peer_at(party.name))
     scores = SparseRows.of(rows, reach=reach) @ model.ciphertext
     return scores.cover(masks).fresh(entropy=party.entropy)
@@ -181,7 +181,7 @@ def covered(
 def cancelling_masks(
     party: PartyContext, model: PeerModel, asked: RemoteQuestion, count: int
 ) -> Party[list[int]]:
-    """Masks of one answer that cancel in the sum over all who answer."""
+    """Return masks of one answer; they cancel in the sum over all answering peers."""
     study, weights, answering = party.study, model.ciphertext, asked.answering
     if party.name not in answering:
         raise ViolationError(

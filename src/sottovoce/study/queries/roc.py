@@ -1,9 +1,9 @@
 """A joint ROC: the rows of a class, and those of other classes, above every threshold.
 
-Counts come from all peers together (`evaluation.py`) and are shown only where they give no
-small cell away. Between two points that are shown lie no rows of a side, or at least as many
-as the plan's minimum; what lies below the last one is measured against the cells of the
-confusion table that are shown, so that a point never tells what a cell that is left out holds.
+Counts come from all peers together (`evaluation.py`) and are shown only if they reveal no small
+cell. Between two shown points a side has no rows, or at least as many as the plan's minimum. The
+rows below the last point are compared with the shown cells of the confusion table, so that a point
+never reveals the content of a cell that is left out.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RocSide:
-    """All rows of a class, or all others, as a confusion table shows them.
+    """The number of rows of a class, or of all others, in a confusion table.
 
-    `rows` is how many there are, where a cell that is left out counts as half the minimum;
-    `shown` how many stand in cells that are shown.
+    In `rows` a cell that is left out counts as half the minimum; `shown` are the rows in shown
+    cells.
     """
 
     rows: float
@@ -30,7 +30,7 @@ class RocSide:
     whole: bool
 
     def allows(self, above: int, *, fewest: int) -> bool:
-        """Whether the rows above a threshold leave no small number below it."""
+        """Return whether this number above a threshold leaves no small number below it."""
         left = self.shown - above
         return left >= fewest or (self.whole and left == 0)
 
@@ -39,9 +39,9 @@ class RocSide:
 class Roc:
     """One class's points, from the strictest threshold to the loosest, and the area below them.
 
-    The rates begin at (0, 0) and end at (1, 1); between them stands a point for every threshold
-    in `thresholds`. `auc` is the area under straight lines between these points: it is that of
-    the points, a little below that of all scores, which nobody knows.
+    The rates begin at (0, 0) and end at (1, 1); between them is a point for every threshold in
+    `thresholds`. `auc` is the area under straight lines between these points, a little less than
+    the area for all scores, which nobody knows.
     """
 
     thresholds: tuple[float, ...]
@@ -56,7 +56,7 @@ class Roc:
         sides: tuple[RocSide, RocSide],
         kept: Sequence[int],
     ) -> "Roc":
-        """The points `kept` of (2 sides × thresholds) counts, rows of the class first."""
+        """Return the `kept` points of counts (2 sides × thresholds), rows of the class first."""
         rates = [
             (
                 0.0,
@@ -75,13 +75,13 @@ class Roc:
         return float(np.trapezoid(self.true_positive_rate, self.false_positive_rate))
 
     def youden(self) -> float:
-        """The threshold with the largest difference of both rates; of equals the nearest to 0."""
+        """Return the threshold with the largest difference of both rates, nearest to 0 if equal."""
         self._require_points()
         gains = np.subtract(self.true_positive_rate, self.false_positive_rate)[1:-1]
         return self.thresholds[self._best(gains)]
 
     def reaching(self, sensitivity: float) -> float:
-        """The strictest threshold at which so large a share of the class is found."""
+        """Return the strictest threshold at which this share of the class is found."""
         if not 0 < sensitivity <= 1:
             raise InputError(f"roc: expected a sensitivity from 0 to 1, found {sensitivity:g}")
         self._require_points()

@@ -26,38 +26,38 @@ T = TypeVar("T")
 class RowOrder:
     """The order in which the padded rows of a query are asked about.
 
-    In an evaluation it is drawn. A coordinator that deviates can weigh single rows in the sums
-    that it opens: which documents they are of must be known to the asker alone.
+    In an evaluation it is random. A coordinator that deviates can give single rows a weight in the
+    sums that it opens, so only the asker may know to which documents the rows belong.
     """
 
     places: NDArray[np.intp]
 
     @classmethod
     def given(cls, size: int) -> Self:
-        """Rows stay where they are."""
+        """Return the order in which rows stay where they are."""
         return cls(np.arange(size))
 
     @classmethod
     def drawn(cls, size: int, entropy: Entropy) -> Self:
-        """Every order is as likely."""
+        """Draw an order uniformly."""
         return cls(np.array(entropy.shuffled(range(size))))
 
     def back(self, count: int) -> NDArray[np.intp]:
-        """Where the answers to the first `count` rows stand."""
+        """Return the positions of the answers to the first `count` rows."""
         return np.argsort(self.places)[:count]
 
     def restored(self, answers: Sequence[T], count: int) -> list[T]:
-        """The answers to the first `count` rows, in their own order."""
+        """Return the answers to the first `count` rows, in the rows' own order."""
         return [answers[place] for place in self.back(count).tolist()]
 
 
 def row_bytes(rows: sparse.csr_array) -> tuple[bytes, bytes, bytes]:
-    """Rows as bytes: what hides them is drawn for them alone."""
+    """Return rows as bytes, from which the entropy that hides them is derived."""
     return rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes()
 
 
 def padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
-    """The rows, and empty ones below them."""
+    """Return the rows with empty rows added below them."""
     missing = count - int(rows.shape[0])
     ends = np.concatenate([rows.indptr, np.full(missing, rows.indptr[-1])])
     return sparse.csr_array((rows.data, rows.indices, ends), shape=(count, rows.shape[1]))
@@ -66,21 +66,21 @@ def padded(rows: sparse.csr_array, count: int) -> sparse.csr_array:
 def masked_scores(
     model: PeerModel, products: Unsent, *, entropy: Entropy
 ) -> tuple[ForKeyHolder, Words]:
-    """Scores under masks, as they travel, and the asker's shares of every score."""
+    """Return scores under masks, to be sent, and the asker's shares of every score."""
     plan, key = model.scores, model.paillier
     packed = products.joined(plan.slots)
     secrets = [entropy.below(key.modulus) for _ in packed.residues]
     lift = half_slots(plan.slots)
     covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
     shares = slots_of(secrets, plan.slots, plan.ring).reshape(-1, plan.classes)
-    # The lift is half a slot in every slot: a multiple of the ring's modulus.
+    # Half a slot is added in every slot, which is a multiple of the ring's modulus.
     return covered.for_key_holder(entropy=entropy), plan.ring.reduce(np.negative(shares))
 
 
 def opened_scores(
     key: SecretKey, plan: ScorePlan, scores: Ciphertext, documents: int, *, asker: str
 ) -> Words:
-    """The coordinator's shares of every score: noise, cut into slots."""
+    """Return the coordinator's shares of every score: noise, cut into slots."""
     layout = Layout((documents * plan.classes,), plan.slots).cover()
     scale = Scale(plan.weights.fraction_bits, key.public.plaintext_bound)
     try:
@@ -92,7 +92,7 @@ def opened_scores(
 
 
 def less(plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: Floats) -> Words:
-    """The asker's shares of the scores, less the threshold of every row and class."""
+    """Return the asker's shares of the scores, less the threshold of every row and class."""
     taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
     return plan.ring.reduce(share - taken)
 
@@ -100,7 +100,7 @@ def less(plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: Floa
 def above(
     plan: ScorePlan, share: Words, rows: sparse.csr_array, thresholds: tuple[float, ...]
 ) -> Words:
-    """The asker's shares of every score less every threshold: rows × classes × thresholds."""
+    """Return the asker's shares of each score less each threshold: rows × classes × thresholds."""
     taken = to_ring(shifts(rows, thresholds, bits=plan.score.fraction_bits))
     return plan.ring.reduce(share[:, :, np.newaxis] - taken[:, np.newaxis, :])
 
@@ -113,12 +113,12 @@ def groups_of(truth: NDArray[np.bool_], padded: int) -> Words:
 
 
 def arranged(plan: ScorePlan, share: Words) -> Words:
-    """Scores as the verdict takes them: a row a document, or a row for each of its classes."""
+    """Return scores as the verdict takes them: a row a document, or a row for each class."""
     return share if plan.exclusive else share.reshape(-1, 1)
 
 
 def classes_of(labels: Labels, winners: NDArray[np.int64], width: int) -> list[Classes]:
-    """The winners' names; of labels that overlap, every one whose sign is positive."""
+    """Return the winners' names; if labels overlap, every one whose sign is positive."""
     if labels.exclusive:
         return [(labels.names[index],) for index in winners.tolist()]
     table = winners.reshape(-1, width)
@@ -130,6 +130,6 @@ def classes_of(labels: Labels, winners: NDArray[np.int64], width: int) -> list[C
 def decided(
     labels: Labels, scores: Floats, point: tuple[float, ...], own: Floats | None = None
 ) -> list[Classes]:
-    """The classes of unit scores, at an operating point (0 without one) and the asker's own."""
+    """Return the classes of unit scores, at an operating point (by default 0) plus `own`."""
     rows, width = scores.shape
     return labels.decide(scores - row_thresholds(point, own, rows=rows, width=width))

@@ -1,9 +1,9 @@
 """The number formats of a model that scores on ciphertexts, from public numbers.
 
-The solve gives θ with more digits than labels need. Both holders bring their shares down
-(one dealt truncation), multiply each column by its public factor (idf, bias), and bring the
-product down again. What is left fits a ring as short as the largest possible score allows;
-documents' scores then lie side by side in one ciphertext.
+The solve gives θ with more digits than labels need. Both holders truncate their shares (one dealt
+truncation), multiply each column by its public factor (idf, bias), and truncate the product. The
+result fits a ring as short as the largest possible score allows, and the scores of several
+documents share one ciphertext.
 """
 
 import math
@@ -30,25 +30,25 @@ from sottovoce.text.columns import GRID
 from sottovoce.text.features import NORM_PARTS
 
 # A column's factor is a multiple of 2^-14: exact for idf and columns, 0.07 % off for a bias of 0.3.
-# Kernel columns are finer.
+# Factors of kernel columns have more bits.
 _FACTOR_BITS = 14
 _NORM_BITS = NORM_PARTS.bit_length() - 1
-# A score is right to about 2^-20 times the number of words in a document.
+# The error of a score is about 2^-20 times the number of words in a document.
 _TEXT_BITS = 20
-# Further columns are whole multiples of 1/1024 of the norm: as many more bits for their weights.
+# Further columns are multiples of 1/1024 of the norm, so their weights have as many more bits.
 _COLUMN_BITS = 30
-# Labels on shares take fewer bits where rows then travel in short words; scores of unit rows are
-# right to about 2^-16 with so many.
+# Labels on shares use fewer bits if rows can then be sent in short words; with these bits scores of
+# unit rows have an error of about 2^-16.
 _SHORTEST_BITS = 12
 _WORD_BITS = 61
-# On shares the norm of a row is written in two columns, 64·a + b: its weight, which is small and
-# many times counted, then stands there once more, 64 times as large and as much more precise.
+# On shares the norm of a row is written in two columns, 64·a + b. Its weight is small and
+# multiplied by large numbers, so a second weight, 64 times as large, makes it more precise.
 NORM_STEP = 64
 
 
 @dataclass(frozen=True)
 class ScorePlan:
-    """Everything about scores that coordinator, evaluator and peers must agree on."""
+    """The public numbers of scores, on which coordinator, evaluator and peers must agree."""
 
     factors: tuple[int, ...]
     classes: int
@@ -71,7 +71,7 @@ class ScorePlan:
         *,
         on_shares: bool = False,
     ) -> Self:
-        """The plan for θ at the scale that the solve leaves it in.
+        """Return the plan for θ at the scale of the solve's result.
 
         On shares, sealed scores have as many bits as short words have room for.
         """
@@ -120,7 +120,7 @@ class ScorePlan:
         return RowPlan(documents, len(self.factors) + 1, self.classes, self.ring)
 
     def split_norms(self, rows: sparse.csr_array) -> sparse.csr_array:
-        """Integer rows with their norm, the last column, in two: what is left of 64, and 64s."""
+        """Return integer rows whose last column, the norm, is split into its remainder and 64s."""
         width = rows.shape[1]
         last = rows.indices == width - 1
         norms = np.zeros(rows.shape[0], np.int64)
@@ -140,7 +140,7 @@ class ScorePlan:
 
     @property
     def factor_scale(self) -> Scale:
-        """One factor."""
+        """The scale of a factor."""
         return Scale(self.factor_bits, self._largest_factor)
 
     @property
@@ -150,14 +150,14 @@ class ScorePlan:
 
     @property
     def first_cut(self) -> int:
-        """By how many bits θ is brought down before it is multiplied; at least 1."""
+        """The number of bits that are cut from θ before it is multiplied; at least 1."""
         spare = self.solution.bits + self._largest_factor.bit_length() - _WORD_BITS
         wanted = self.solution.fraction_bits - self.bits - 10
         return max(1, spare, wanted)
 
     @property
     def second_cut(self) -> int:
-        """By how many bits the product is brought down; at least 1."""
+        """The number of bits that are cut from the product; at least 1."""
         left = self.solution.fraction_bits - self.first_cut + self.factor_bits - self.bits
         if left < 1:
             raise BoundError(
@@ -168,13 +168,13 @@ class ScorePlan:
 
     @cached_property
     def weights(self) -> Scale:
-        """One weight of the model, folded."""
+        """The scale of a folded weight of the model."""
         cut = (self.solution.bound >> self.first_cut) + 1
         return Scale(self.bits, (cut * self._largest_factor >> self.second_cut) + 1)
 
     @cached_property
     def score(self) -> Scale:
-        """One score: by Cauchy and Schwarz far below what the sum of all weights would allow."""
+        """The scale of a score; by Cauchy and Schwarz it is far below the sum of all weights."""
         theta = math.ldexp(self.solution.bound, -self.solution.fraction_bits)
         rounding = self.reach * 2
         largest = math.ldexp(self.largest_norm * self.row_norm * theta, self.bits)
@@ -183,11 +183,11 @@ class ScorePlan:
 
     @property
     def shift(self) -> Scale:
-        """The scale of the number that a public threshold takes off a score."""
+        """The scale of the number that a public threshold subtracts from a score."""
         return shift_scale(self.largest_norm, bits=self.bits)
 
     def verdict(self, documents: int) -> VerdictPlan:
-        """Exclusive classes: who wins; else (and for two of them) the sign of each score."""
+        """Return the plan of labels: the winner of exclusive classes, else the scores' signs."""
         if self.exclusive:
             return VerdictPlan(documents, self.classes, self.score)
         return VerdictPlan(documents * self.classes, 1, self.score)
@@ -199,7 +199,7 @@ class ScorePlan:
 
     @cached_property
     def slots(self) -> Slots:
-        """As many scores in a ciphertext as fit, whole documents only, κ bits left free."""
+        """The slots with as many whole documents' scores as fit, and κ bits left free."""
         documents = self._documents
         if not documents:
             raise InputError(
@@ -215,41 +215,41 @@ class ScorePlan:
 
     @property
     def _documents(self) -> int:
-        """Of how many documents a ciphertext could hold all scores."""
+        """The number of documents whose scores fit into a ciphertext."""
         return self.room // self._slot_bits // self.classes
 
     @property
     def batch(self) -> int:
         """The number of documents in a ciphertext; queries are padded to a multiple of it.
 
-        On shares the scores of many classes that fit into no ciphertext come one by one.
+        On shares, if one document's scores do not fit into a ciphertext, documents come one by one.
         """
         return max(1, self._documents) if self.on_shares else self.slots.count // self.classes
 
     @cached_property
     def model(self) -> ModelPlan:
-        """The encrypted model: all classes of a word in one ciphertext."""
+        """The plan of the encrypted model: all classes of a word in one ciphertext."""
         slots = Slots(self.slots.width, self.classes)
         return ModelPlan(self.shape, self.weights, self.ring, slots)
 
     def fold(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """A share of θ times the public factors."""
+        """Return a share of θ times the public factors."""
         factors = np.array(self.factors, np.int64).astype(np.uint64)
         return words * factors[:, np.newaxis]
 
     def with_norms(self, folded: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """A share of the folded model, with the last weight once more where rows have two norms."""
+        """Return a share of the folded model, with a second last weight if rows have two norms."""
         if not self.on_shares:
             return folded
         return np.concatenate([folded, folded[-1:] * np.uint64(NORM_STEP)])
 
     @property
     def kept_shape(self) -> tuple[int, int]:
-        """The shape of what the holders keep of the model."""
+        """The shape of the shares that the holders keep."""
         return len(self.factors) + self.on_shares, self.classes
 
     def folded(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Write θ down in plain, as the oracle of the sealed model."""
+        """Return θ folded in the clear, as the oracle of the sealed model."""
         grid = np.array(self.factors, np.float64)[:, np.newaxis] * theta
         if self.on_shares:
             grid = np.concatenate([grid, NORM_STEP * grid[-1:]])
@@ -257,50 +257,51 @@ class ScorePlan:
 
 
 def largest_batch(plan: StudyPlan) -> int:
-    """The most documents that one ciphertext of a study can hold, whatever it will learn.
+    """Return the most documents that one ciphertext of a study can hold.
 
-    The dictionary and the solve decide the number: longer rows and larger weights leave room for
-    fewer documents. This is the number for one word and no weight; with many classes it is one.
+    The actual number depends on the dictionary and the solve: longer rows and larger weights leave
+    room for fewer documents. This is the number for one word and weight 0; with many classes it is
+    one.
     """
     least = Scale(2 * score_bits(plan), 1)
     return replace(ScorePlan.fit(plan, (0,), least), on_shares=True).batch
 
 
 def score_bits(plan: StudyPlan) -> int:
-    """The fraction bits of scores and folded weights."""
+    """Return the fraction bits of scores and folded weights."""
     return _COLUMN_BITS if plan.columns or plan.beside.dense else _TEXT_BITS
 
 
 def factor_bits(plan: StudyPlan) -> int:
-    """The fraction bits of a column's factor: its unit, divided by the parts of a norm."""
+    """Return the fraction bits of a column's factor: its unit, divided by the parts of a norm."""
     return max(_FACTOR_BITS, plan.beside.bits + _NORM_BITS)
 
 
 def norm_bits(plan: StudyPlan) -> int:
-    """The fraction bits of what multiplies the norm, where it is folded with the factors."""
+    """Return the fraction bits of the norm's weight, if it is folded with the factors."""
     return factor_bits(plan) - _NORM_BITS
 
 
 def counting_ring(plan: StudyPlan, ring: Ring, *, peers: int) -> Ring:
-    """The ring in which the counts of a ROC are shared, as short as the largest joint count.
+    """Return the ring in which counts of a ROC are shared, as short as the largest joint count.
 
     An evaluation has at most as many documents of a peer as its budget. The coordinator keeps no
-    more than this of what it opens of a tally, whatever an asker made it open.
+    more bits than this of a tally, whatever an asker makes it open.
     """
     return Ring(min(ring.bits, max(3, (plan.budget * peers).bit_length())))
 
 
 def half_slots(slots: Slots) -> int:
-    """Half a slot in every slot: what is packed is then never negative, and borrows nothing."""
+    """Return half a slot in every slot; with it, packed values are never negative."""
     half = 1 << (slots.width - 1)
     return sum(half << slots.width * place for place in range(slots.count))
 
 
 def slots_of(residues: Sequence[int], slots: Slots, ring: Ring) -> NDArray[np.uint64]:
-    """Every slot of every residue mod 2^b.
+    """Return every slot of every residue mod 2^b.
 
-    A residue is a sum of two; carries between slots are in its shifted halves, so the two
-    shares of a value are right to one unit in the last place.
+    A value's two shares are read from two residues. Carries between slots are lost, so the sum of
+    the two shares may be off by one unit in the last place.
     """
     width, count, mask = slots.width, slots.count, (1 << ring.bits) - 1
     words = [residue >> width * place & mask for residue in residues for place in range(count)]
@@ -308,7 +309,7 @@ def slots_of(residues: Sequence[int], slots: Slots, ring: Ring) -> NDArray[np.ui
 
 
 def row_norm(plan: StudyPlan) -> float:
-    """The largest length of a row: its text, other blocks, columns of at most 1 each, the bias."""
+    """Return the largest length of a row: text, other blocks, columns of at most 1 each, bias."""
     text = 1.0
     if not plan.weighting.scaled:
         text = plan.weighting.tf_cap**2 * (plan.features + plan.beside.tail)

@@ -1,4 +1,4 @@
-"""A query where the model stays in shares: what asker, coordinator, evaluator and dealer do.
+"""A query in a study whose model stays in shares at coordinator and evaluator.
 
     dealer          coordinator C               evaluator E                  asker
       │                  │◀── QueryRequest ────────────────────────────────────│   (budget.py)
@@ -11,15 +11,16 @@
       │─────────────────▶│◀────────────────────────▶│                          │
       │                  │─── VerdictShare ─────────│─── VerdictShare ────────▶│   the labels
 
-Without a dealer (or where scores are released) the asker deals for its own rows. C and E then
-renew their shares of the scores, so that the asker, who knows what it dealt, learns nothing from
-the one that E hands it; C and the asker find the labels as they do on ciphertexts.
+Without a dealer (or if scores are released) the asker deals for its own rows. C and E then renew
+their shares of the scores, so that the asker, who knows what it dealt, learns nothing from the
+share that E sends it. C and the asker find the labels as they do on ciphertexts.
 
 Who learns what: C and E learn who asks, when, and for how many documents, rounded up; they see
 uniform words, neither rows nor scores nor labels. The asker learns labels. The dealer learns that
-there was a query. With a dealer, the asker and any one of the others learn together no more than
-the asker's labels; any two of C, E and the dealer could read its rows, and the model. Without one,
-the asker and C together could read its scores, and with the model's mask the model.
+there was a query. With a dealer, the asker and any one of the others together learn no more than
+the asker's labels; any two of C, E and the dealer could read the asker's rows and the model.
+Without a dealer, the asker and C together could read the asker's scores, and with the model's mask
+the model.
 """
 
 from collections.abc import Sequence
@@ -79,7 +80,7 @@ class ScoreRequest(Message, frozen=True):
 
 
 class AskerShares(Message, frozen=True):
-    """Shares of what the asker adds: its own thresholds, and which rows are of which class."""
+    """Shares of the asker's input: its own thresholds, and which rows are of which class."""
 
     discloses: ClassVar = Disclosure(
         seen_by="coordinator and evaluator, one share each",
@@ -91,7 +92,7 @@ class AskerShares(Message, frozen=True):
 
 
 class RenewedShares(Message, frozen=True):
-    """A seed by which both holders change their shares of the scores, so that they look new."""
+    """A seed with which both holders make their shares of the scores fresh."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the coordinator, and not the asker, who dealt for its own rows",
@@ -102,7 +103,7 @@ class RenewedShares(Message, frozen=True):
 
 
 class HandedScores(Message, frozen=True):
-    """The evaluator's shares of the scores, renewed, for an asker who dealt for itself."""
+    """The evaluator's fresh shares of the scores, for an asker who dealt for itself."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ASKER,
@@ -113,7 +114,7 @@ class HandedScores(Message, frozen=True):
 
 
 class CountShare(Message, frozen=True):
-    """The evaluator's share of how many rows lie above which threshold, for the blind sum."""
+    """The evaluator's share of the number of rows above each threshold, for the blind sum."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the asker, whose own rows were counted",
@@ -133,9 +134,9 @@ class AskerInput:
 
 
 def spread_counts(party: PartyContext, scores: ScorePlan, shared: Words) -> Words:
-    """A share of counts for their sum over peers, no longer than a joint count is.
+    """Return a share of counts for a sum over peers, no longer than a joint count.
 
-    In longer words a coordinator that weighs rows would read many of them at once.
+    From longer words a coordinator that gives rows different weights could read many rows at once.
     """
     study = party.study
     ring = counting_ring(study.plan, scores.ring, peers=len(study.roster.peers))
@@ -148,7 +149,7 @@ def spread_counts(party: PartyContext, scores: ScorePlan, shared: Words) -> Word
 def ask_shared(
     party: PartyContext, scores: ScorePlan, request: QueryRequest, shown: AskerInput
 ) -> Party[tuple[NDArray[np.int64], Words | None]]:
-    """The labels of padded rows with a dealer, and a share of what was counted."""
+    """Return the labels of padded rows, found with a dealer, and a share of the counts."""
     study, context = party.study, query_context(party.study, party.name, request.number)
     trio = query_trio(study, party.name)
     seeds = yield from receive(trio.dealer, RowSeeds)
@@ -171,7 +172,7 @@ def ask_shared(
 def ask_own_dealt(
     party: PartyContext, scores: ScorePlan, request: QueryRequest, rows: sparse.csr_array
 ) -> Party[Words]:
-    """The asker's shares of the scores of padded rows, where it deals for itself."""
+    """Return the asker's shares of the scores of padded rows, for which it deals itself."""
     study, context = party.study, query_context(party.study, party.name, request.number)
     trio, plan = own_trio(study, party.name), scores.rows(request.documents)
     dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
@@ -185,7 +186,7 @@ def ask_own_dealt(
 def _asker_shares(
     scores: ScorePlan, request: QueryRequest, shown: AskerInput, entropy: Entropy
 ) -> tuple[AskerShares, AskerShares]:
-    """The evaluator's and the coordinator's shares of what the asker adds."""
+    """Return the evaluator's and the coordinator's shares of the asker's input."""
     taken = to_ring(shifts(shown.rows, shown.thresholds, bits=scores.score.fraction_bits))
     groups = np.zeros((0, scores.classes, GROUPS), np.uint64)
     if request.thresholds and shown.groups is not None:
@@ -204,7 +205,7 @@ def _asker_shares(
 def request_scores(
     study: Study, request: QueryRequest, *, asker: str, dealt: bool, model: int
 ) -> Party[None]:
-    """At the coordinator: the evaluator is needed."""
+    """At the coordinator: ask the evaluator for its part of a query."""
     numbers = (request.number, request.documents, request.thresholds)
     yield Send(study.roster.evaluator, ScoreRequest(asker, *numbers, dealt, model))
 
@@ -212,7 +213,7 @@ def request_scores(
 def answer_shared(
     party: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
 ) -> Party[Words | None]:
-    """At the coordinator, with a dealer: it tells its shares of labels, and keeps one of counts."""
+    """At the coordinator, with a dealer: send its shares of labels, return its share of counts."""
     assert trained.share is not None
     score_request = ScoreRequest(
         asker, request.number, request.documents, request.thresholds, dealt=True
@@ -224,7 +225,7 @@ def answer_shared(
 def answer_own_dealt(
     party: PartyContext, trained: Trained, request: QueryRequest, *, asker: str
 ) -> Party[Words]:
-    """At the coordinator, where the asker deals: its renewed shares of the scores."""
+    """At the coordinator, if the asker deals: return its fresh shares of the scores."""
     assert trained.share is not None
     score_request = ScoreRequest(
         asker, request.number, request.documents, request.thresholds, dealt=False
@@ -238,7 +239,7 @@ def answer_own_dealt(
 
 
 def share_scores(party: PartyContext, models: Sequence[HeldShare]) -> Party[None]:
-    """At the evaluator: one query, from the coordinator's request on."""
+    """At the evaluator: wait for the coordinator's request, and answer one query."""
     score_request = yield from receive(party.study.roster.coordinator, ScoreRequest)
     yield from share_scores_for(party, models, score_request)
 
@@ -246,7 +247,7 @@ def share_scores(party: PartyContext, models: Sequence[HeldShare]) -> Party[None
 def share_scores_for(
     party: PartyContext, models: Sequence[HeldShare], request: ScoreRequest
 ) -> Party[None]:
-    """At the evaluator, once it knows which query."""
+    """At the evaluator: answer the query of this request."""
     held = _asked_for(party, models, request)
     party.count_labels(
         request.asker, rows=request.documents, evaluation=request.dealt and request.thresholds > 0
@@ -256,7 +257,7 @@ def share_scores_for(
         return
     scored, seed = (yield from _scored(party, held, request)), party.entropy.seed()
     mine = _renewed(held, scored, seed, first=False)
-    # The coordinator counts labels, and tells last: what the asker needs is on its way by then.
+    # The coordinator counts labels and sends its shares last, after this seat sent all of its own.
     yield Send(request.asker, HandedScores(wire.Words.of(mine)))
     yield Send(party.study.roster.coordinator, RenewedShares(seed))
 
@@ -264,7 +265,7 @@ def share_scores_for(
 def _asked_for(
     party: PartyContext, models: Sequence[HeldShare], request: ScoreRequest
 ) -> HeldShare:
-    """The model of a request, if the request is one that this study allows."""
+    """Return the model of a request, after checking that the study allows the request."""
     study, coordinator = party.study, party.study.roster.coordinator
     if request.asker not in study.roster.peers or not 0 <= request.model < len(models):
         raise ViolationError(
@@ -293,7 +294,7 @@ def _asked_for(
 
 
 def _scored(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Scored]:
-    """A holder's shares of the scores, where the asker deals for itself."""
+    """Return a holder's shares of the scores, if the asker deals for itself."""
     trio = own_trio(party.study, request.asker)
     context = query_context(party.study, request.asker, request.number)
     holder = yield from seated(party, trio, context)
@@ -303,14 +304,14 @@ def _scored(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Part
 
 
 def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Words:
-    """A holder's shares of the scores, by a seed that the asker does not know."""
+    """Return a holder's fresh shares of the scores, from a seed that the asker does not know."""
     drawn = Expansion(seed, "roles/renewed shares/v1").words(*scored.scores.shape)
     words = scored.scores + drawn if first else scored.scores - drawn
     return held.scores.ring.reduce(words)
 
 
 def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Words | None]:
-    """A holder's part of a query with a dealer; the first keeps its share of what was counted."""
+    """A holder's part of a query with a dealer; the first returns its share of the counts."""
     context = query_context(party.study, request.asker, request.number)
     holder = yield from seated(party, query_trio(party.study, request.asker), context)
     plan, asker = held.scores.rows(request.documents), request.asker
@@ -322,8 +323,8 @@ def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> 
         groups = held.scores.ring.reduce(added[1])
         counted = yield from tally(holder, _tally_plan(held.scores, request), values, groups)
         if not holder.first:
-            # No longer than a joint count: the marks of an asker that pools with the coordinator
-            # may be any numbers, and long words would hold a comparison of many rows each.
+            # No longer than a joint count: an asker that pools with the coordinator may use any
+            # numbers as marks, and a long word could then hold comparisons of many rows.
             spread = spread_counts(party, held.scores, counted)
             yield Send(asker, CountShare(wire.Words.of(spread)))
     shares = arranged(held.scores, held.scores.ring.reduce(scored.scores - added[0]))
@@ -332,7 +333,7 @@ def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> 
 
 
 def _taken(scores: ScorePlan, request: ScoreRequest) -> Party[tuple[Words, Words]]:
-    """A holder's shares of what the asker adds."""
+    """Return a holder's shares of the asker's input."""
     added = yield from receive(request.asker, AskerShares)
     counted = request.documents if request.thresholds else 0
     shapes = (request.documents, scores.classes), (counted, scores.classes, GROUPS)
@@ -344,7 +345,7 @@ def _taken(scores: ScorePlan, request: ScoreRequest) -> Party[tuple[Words, Words
 
 
 def _above(study: Study, scores: ScorePlan, scored: Scored) -> Words:
-    """A holder's shares of every score less every threshold: rows × classes × thresholds."""
+    """Return a holder's shares of each score less each threshold: rows × classes × thresholds."""
     units = np.ldexp(np.array(study.plan.thresholds), scores.score.fraction_bits) / NORM_PARTS
     factors = to_ring(np.rint(units).astype(np.int64))
     norms = scored.tails[:, 0] + scored.tails[:, 1] * np.uint64(NORM_STEP)

@@ -1,10 +1,10 @@
-"""Public thresholds on scores: where a ROC is looked at, and where a class begins.
+"""Public thresholds on scores: those of a ROC, and those from which on a class is chosen.
 
-A threshold t is on the score of a row of unit length. Sealed scores are longer by the row's
-own norm, which its owner knows: it takes t·norm away from what it holds of the score, and the
-sign of what is left says on which side of t the row lies. Nobody else does anything. So an asker
-may have thresholds of its own for every row, which nobody learns: it can add scores of a model of
-its own to sealed ones.
+A threshold t is for the score of a row of unit length. A sealed score is larger by the factor of
+the row's norm, which its owner knows. The owner subtracts t·norm from its share of the score, and
+the sign of the difference says on which side of t the row lies. Nobody else takes part. So an asker
+may have its own thresholds for every row, which nobody learns. In this way it can add scores of its
+own model to sealed ones.
 """
 
 import math
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 
 MOST_THRESHOLDS = 32
 LARGEST_THRESHOLD = 1.0
-"""Labels are -1 and 1, and so is what scores are near to."""
+"""Labels are -1 and 1, and scores are near these."""
 
 ROC_THRESHOLDS = tuple(number / 16 for number in range(-16, 16))
 
 
 def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
-    """List the possible faults of a ROC's thresholds."""
+    """Yield the faults of a ROC's thresholds."""
     count_found = f"found {len(thresholds)}"
     yield SettingFault(
         len(thresholds) > MOST_THRESHOLDS,
@@ -47,7 +47,7 @@ def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
 
 
 def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[SettingFault]:
-    """List the possible faults of an operating point."""
+    """Yield the faults of an operating point."""
     expected = f"{labels.width} threshold(s), for {', '.join(scored_names(labels))}"
     yield SettingFault(
         len(point) not in {0, labels.width},
@@ -64,20 +64,20 @@ def operating_faults(labels: Labels, point: tuple[float, ...]) -> Iterator[Setti
 
 
 def scored_names(labels: Labels) -> tuple[str, ...]:
-    """The class of every score: of two that exclude each other the second."""
+    """Return the class of every score; of two exclusive classes it is the second."""
     return labels.names[-1:] if labels.width == 1 else labels.names
 
 
 def norms_of(rows: sparse.csr_array) -> NDArray[np.int64]:
-    """The norm of every integer row, in sixteenths: its last column."""
+    """Return the norm of every integer row, in sixteenths: its last column."""
     return np.asarray(rows[:, [-1]].toarray(), np.int64)[:, 0]
 
 
 def row_thresholds(point: Sequence[float], own: Floats | None, *, rows: int, width: int) -> Floats:
-    """The thresholds of every row (rows × scores): the operating point, and the asker's `own`.
+    """Return every row's thresholds (rows × scores): the operating point plus `own` ones.
 
-    `own` is one threshold a score for all rows, or rows of them; rows that fill up a batch come
-    last, and need none. All stay where the bounds of scores leave room for them.
+    `own` has one threshold for each score, for all rows or for each row. Rows that only fill up a
+    batch come last and need none. All are limited to the range for which scores have room.
     """
     whole = np.zeros((rows, width))
     if own is not None:
@@ -88,16 +88,16 @@ def row_thresholds(point: Sequence[float], own: Floats | None, *, rows: int, wid
 def shifts(
     rows: sparse.csr_array, thresholds: Sequence[float] | Floats, *, bits: int
 ) -> NDArray[np.int64]:
-    """t·norm for every row and every threshold (or its own ones), with these fraction bits."""
+    """Return t·norm for every row and every threshold (or its own), with `bits` fraction bits."""
     unit = np.ldexp(np.array(thresholds, np.float64), bits) / NORM_PARTS
     return np.rint(norms_of(rows)[:, np.newaxis] * unit).astype(np.int64)
 
 
 def unit_scores(rows: sparse.csr_array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores of rows of unit length, from those of integer rows."""
+    """Return the scores of rows of unit length, from those of integer rows."""
     return np.asarray(scores * (NORM_PARTS / norms_of(rows)[:, np.newaxis]))
 
 
 def shift_scale(largest_norm: float, *, bits: int) -> Scale:
-    """The scale of t·norm."""
+    """Return the scale of t·norm."""
     return Scale(bits, math.ceil(math.ldexp(LARGEST_THRESHOLD * largest_norm, bits)) + 1)

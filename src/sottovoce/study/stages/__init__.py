@@ -1,1 +1,1 @@
-"""The programs of every party from the agreement to the model."""
+"""The stages of a study: every party's programs, from the agreement to the model."""

@@ -1,4 +1,4 @@
-"""The first stage: everybody shows that it follows the same plan with the same people.
+"""The first stage: all participants show that they follow the same plan and roster.
 
     participant                     coordinator
       │ Consent (hash, signed) ────────▶│   compares, names who differs and where
@@ -6,9 +6,9 @@
      checks every signature under its own hash
 
 Who learns what: everybody learns who takes part, with which keys, in which plan; nothing of
-any document. A roster that not every participant signed starts no round, so the coordinator
-cannot fill the minimum of peers with itself. Assuming that people compared the identity keys
-out of band.
+any document. No round starts before every participant signed the roster, so the coordinator cannot
+reach the minimum of peers with invented ones. Assuming that people compared the identity keys out
+of band.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ class AgreedStudy(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Agreement:
-    """The result of the agreement: the study's key, everybody's box key, and the proof."""
+    """The result of the agreement: the study's key, its proof, and everybody's box key."""
 
     key: PublicKey | None
     boxes: Mapping[str, bytes]
@@ -76,13 +76,13 @@ class Agreement:
 
     @property
     def paillier_key(self) -> PublicKey:
-        """The study's Paillier key, which engine quorum does without."""
+        """The study's Paillier key; engine quorum has none."""
         if self.key is None:
             raise MisuseError("agreement: engine quorum has no Paillier key")
         return self.key
 
     def address(self, study: Study, sender: str, recipient: str, use: str) -> Address:
-        """The address of a sealed box of this study."""
+        """Return the address of a sealed box of this study."""
         return Address(
             self.boxes[sender],
             self.boxes[recipient],
@@ -92,7 +92,7 @@ class Agreement:
 
 
 def consented(party: PartyContext) -> Party[Agreement]:
-    """At everybody but the coordinator: send our consent, and check everybody's."""
+    """At every party but the coordinator: send our consent, and check all others."""
     coordinator = party.study.roster.coordinator
     yield Send(coordinator, Consent(signed(party), party.study.settings))
     agreed = yield from receive(coordinator, AgreedStudy)
@@ -100,7 +100,7 @@ def consented(party: PartyContext) -> Party[Agreement]:
 
 
 def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
-    """At the coordinator: everybody's consent to the same study, shown to all."""
+    """At the coordinator: gather and compare all consents, and show them to everybody."""
     study = party.study
     others = [name for name in study.roster.names if name != party.name]
     consents = [signed(party)]
@@ -122,14 +122,14 @@ def collected(party: PartyContext, key: SecretKey | None) -> Party[Agreement]:
 
 
 def signed(party: PartyContext) -> SignedConsent:
-    """A participant's own consent."""
+    """Return a participant's own consent."""
     digest, box = party.study.digest, party.box.public
     signature = party.identity.sign(_SIGNED_CONSENT, digest, box)
     return SignedConsent(party.name, digest, box, signature)
 
 
 def _compare(study: Study, consent: Consent, party: str) -> None:
-    """Refuse another plan or roster, naming the first setting that differs."""
+    """Refuse another plan or roster; the error names the first setting that differs."""
     if consent.consent.digest == study.digest:
         return
     theirs = dict(consent.settings)
@@ -163,10 +163,10 @@ def check_consent(study: Study, consent: SignedConsent) -> None:
 
 
 def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) -> Agreement:
-    """The agreement, if everybody in our roster signed our hash and the key comes with its proof.
+    """Return the agreement, after checking all signatures under our hash, and the key's proof.
 
-    The party that drew the study's key passes it as `own`, and needs no proof of it. Where labels
-    are found on shares, an asker that encrypts under the key gets the proof with its query
+    The party that drew the study's key passes it as `own`, and needs no proof of it. If labels are
+    found on shares, an asker that encrypts under the key gets the proof with its query
     (key_proof.py).
     """
     agreement = _signed_by_all(study, agreed)
@@ -179,9 +179,10 @@ def checked(study: Study, agreed: AgreedStudy, *, own: PublicKey | None = None) 
 
 
 def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
-    """The same for a seat that checked the key's proof before, or will check it when it encrypts.
+    """Return the agreement at a seat that checks the key's proof at another time.
 
-    An older release checked a shorter proof, which does not say how many factors the key has.
+    The seat checked it before, or will when it encrypts. The shorter proof of an older release,
+    which does not bound the number of the key's factors, is refused.
     """
     agreement = _signed_by_all(study, agreed)
     key, size = agreement.key, len(agreed.key_proof)
@@ -195,7 +196,7 @@ def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
 
 
 def _signed_by_all(study: Study, agreed: AgreedStudy) -> Agreement:
-    """The agreement, if everybody in our roster signed our hash."""
+    """Return the agreement, after checking that everybody in our roster signed our hash."""
     pins, coordinator = study.roster.pins, study.roster.coordinator
     names = tuple(consent.name for consent in agreed.consents)
     if sorted(names) != sorted(study.roster.names):
@@ -211,7 +212,7 @@ def _signed_by_all(study: Study, agreed: AgreedStudy) -> Agreement:
 
 
 def _key_of(study: Study, agreed: AgreedStudy) -> PublicKey | None:
-    """The study's key, if it is one of the plan's size."""
+    """Return the study's key, after checking its size."""
     coordinator = study.roster.coordinator
     if study.engine is Engine.QUORUM:
         if agreed.key or agreed.key_proof:

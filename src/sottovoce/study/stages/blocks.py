@@ -1,4 +1,4 @@
-"""Block rados of partition `features` in shares: joined per block, and only then multiplied.
+"""Block rados of partition `features` in shares: joined by block, then multiplied.
 
     first peer        other peers         coordinator C            evaluator E       dealer D
       │ CountsKey ────────▶│                    │                       │                │
@@ -9,16 +9,16 @@
       │                    │   shares/products.py: A = Σ_blocks u uᵀ    │                │
       │                    │   shares/truncation.py: A at its own scale │                │
 
-A block is one value of every shared column and one class; the plan enumerates all of them
-beforehand, so that nobody has to say which ones occur. Every peer knows the counts of its own
-table, which are everybody's: each divides its sums by √count itself, and zeroes blocks below
-the minimum. b = Σ_blocks ±√count·u is a sum of what peers can add up alone.
+A block is one value of every shared column and one class. The plan enumerates all blocks
+beforehand, so nobody has to say which ones occur. The counts of blocks are the same at every peer:
+each divides its sums by √count itself, and zeroes blocks below the minimum. b = Σ_blocks ±√count·u
+is a sum of numbers that each peer can compute alone.
 
 Who learns what. C learns whether all peers have the same counts (a keyed digest, whose key the
 peers keep). C and E learn the totals and c; D learns the size of the enumeration. Nobody but the
 peers learns counts, or which blocks survive. Assuming that no peer gives the key to C, and that no
-two of C, E, D pool: together they would see block sums, and whose they are, because every feature
-has one holder.
+two of C, E, D pool: together they would see block sums and which peer's they are, because every
+feature has one holder.
 """
 
 from collections import Counter
@@ -57,10 +57,10 @@ from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
 
-# The round of the joining's one-time material; solves have other rounds.
+# The round number of one-time material for joining; solves have others.
 _BLOCK_ROUND = 4000
 _PURPOSE = "block columns"
-# Squares of columns, summed up, stay below 2^61; columns take no more bits than these.
+# The sums of squares of columns stay below 2^61, so columns have no more bits than these.
 _PRODUCT_BITS = 60
 _MOST_COLUMN_BITS = 22
 
@@ -88,7 +88,7 @@ class CountsDigest(Message, frozen=True):
 
 
 class BlockNumbers(Message, frozen=True):
-    """By how many bits the dealer's truncation brings the joined second moment down."""
+    """The number of bits that the dealer's truncation cuts from the joined second moment."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer, who deals for the joining of blocks",
@@ -100,7 +100,7 @@ class BlockNumbers(Message, frozen=True):
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """The plan by which block columns are written, multiplied and brought down."""
+    """The plan by which block columns are written, multiplied and truncated."""
 
     blocks: int
     moments: MomentPlan
@@ -108,11 +108,11 @@ class BlockPlan:
 
     @classmethod
     def of(cls, plan: StudyPlan, totals: Totals) -> Self:
-        """The same at every party."""
+        """Return the plan, which is the same at every party."""
         moments = MomentPlan.of(plan, totals)
         top = moments.scales.matrix.bits - moments.scales.matrix.fraction_bits
         bits = min(_MOST_COLUMN_BITS, (_PRODUCT_BITS - top) // 2)
-        # A column entry is at most √count: every feature is at most 1.
+        # A column entry is at most √count, because every feature is at most 1.
         scale = Scale.covering(float(np.sqrt(totals.rows)), fraction_bits=bits)
         return cls(plan.blocks, moments, scale)
 
@@ -123,7 +123,7 @@ class BlockPlan:
 
     @property
     def cut(self) -> int:
-        """From the scale of products of columns to that of the second moment."""
+        """The bits to cut between the scale of products and that of the second moment."""
         return 2 * self.columns.fraction_bits - self.moments.scales.matrix.fraction_bits
 
     @property
@@ -137,14 +137,14 @@ class BlockPlan:
         return self.size + self.moments.width * self.moments.classes
 
     def write(self, mine: PeerBlocks) -> Words:
-        """A peer's block columns and products as one array of words."""
+        """Return a peer's block columns and products as one array of words."""
         columns = ring.encode(mine.rows, self.columns)
         products = ring.encode(mine.moments.products, self.moments.scales.vectors)
         return np.concatenate([columns.ravel(), products.ravel()])
 
 
 def gram(blocks: int, width: int) -> Product:
-    """Σ_blocks u uᵀ of shared columns u, as a triangle."""
+    """Return the product Σ_blocks u uᵀ of shared columns u, as a triangle."""
     triangle = Triangle(width)
 
     def form(left: Words, right: Words) -> Words:
@@ -156,7 +156,7 @@ def gram(blocks: int, width: int) -> Product:
 def contribute_blocks(
     party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[Contributed | None]:
-    """At a peer: its block columns in two shares; None if they came too late."""
+    """At a peer: send its block columns in two shares; None if they came too late."""
     study = party.study
     mine = own_blocks(party, prepared, training)
     yield from show_counts(party, mine)
@@ -166,7 +166,7 @@ def contribute_blocks(
 
 
 def collect_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
-    """At the coordinator: the first share of the joined second moment, and c."""
+    """At the coordinator: return the first share of the joined second moment, and c."""
     study = party.study
     yield from compare_counts(study)
     layout = BlockPlan.of(study.plan, prepared.totals)
@@ -176,13 +176,13 @@ def collect_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed
 
 
 def expand_blocks(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
-    """At the evaluator: the second share of the joined second moment, and c."""
+    """At the evaluator: return the second share of the joined second moment, and c."""
     layout = BlockPlan.of(party.study.plan, prepared.totals)
     return (yield from _joined(party, layout, (yield from second_half(party, layout))))
 
 
 def deal_blocks(party: PartyContext) -> Party[None]:
-    """At the dealer: what the product and the truncation need."""
+    """At the dealer: deal for the product and the truncation."""
     study = party.study
     numbers_of_blocks = yield from receive(study.roster.coordinator, BlockNumbers)
     if not 1 <= numbers_of_blocks.cut < _PRODUCT_BITS:
@@ -200,7 +200,7 @@ def deal_blocks(party: PartyContext) -> Party[None]:
 
 
 def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
-    """At a holder: its share of the triangle of A and of b, in place of block columns."""
+    """At a holder: return its share of the triangle of A and of b, from that of block columns."""
     study, width, words = party.study, layout.moments.width, half.words
     assert words is not None
     context = party.context(party.peers, round=_BLOCK_ROUND)
@@ -213,7 +213,7 @@ def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[
 
 
 def own_blocks(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> PeerBlocks:
-    """At a peer: its own block columns."""
+    """At a peer: return its own block columns."""
     assert prepared.space is not None
     return block_columns(
         party.study,
@@ -226,7 +226,7 @@ def own_blocks(party: PartyContext, prepared: Prepared, training: Sequence[Docum
 
 
 def show_counts(party: PartyContext, mine: PeerBlocks) -> Party[None]:
-    """At a peer: a digest of its counts, under a key that the coordinator does not have."""
+    """At a peer: send a digest of its counts, under a key that the coordinator does not have."""
     study = party.study
     first, *others = study.roster.peers
     if party.name == first:

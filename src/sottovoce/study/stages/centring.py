@@ -1,23 +1,23 @@
-"""The point from which everybody measures its rows: close to the column means.
+"""The point from which everybody measures rows, close to the column means.
 
-Text has a large common mean, and that is most of the largest eigenvalue of its moments.
-Measured from the mean, a solve takes far fewer steps. A guess of it follows from the published
-idf, and is all that `centre = "idf"` takes; else the guess is corrected to the nearest 1/128 of
-the joint mean (joint_mean.py). With rows x = (u, β), the point μ and a bias
-of β' instead of β, everybody adds up moments of x' = (u − μ, β'). The model stays the same:
+Text has a large common mean, which makes up most of the largest eigenvalue of its moments. With
+rows measured from the mean, a solve takes far fewer steps. A guess of the mean follows from the
+published idf, and `centre = "idf"` uses only that; else the guess is corrected to the nearest 1/128
+of the joint mean (joint_mean.py). With rows x = (u, β), the point μ and a bias of β' instead of β,
+everybody adds up moments of x' = (u − μ, β'). The model stays the same:
 
     θ·x = φ·x'   with   θ_u = φ_u   and   β θ_b = β' φ_b − μ·φ_u,
     λ(θ_u Γ θ_u + θ_b²) = λ φ_u Γ φ_u + (g·φ)²   with   g = √λ (−μ, β') / β,
 
-so ridge regression in φ with the penalty λΓ + g gᵀ *is* ridge regression in θ, whatever μ and
-β' are. A bad guess costs steps; none gives another model.
+so ridge regression in φ with the penalty λΓ + g gᵀ is ridge regression in θ, whatever μ and β' are.
+A bad guess costs steps but never changes the model.
 
 Both ends of the spectrum are certain. Write the matrix in φ as [N, t; tᵀ, D], D = β'²(m + λ/β²).
 Eliminating the bias leaves N − ttᵀ/D, which is the same matrix for every μ, and at least λΓ.
 With H ≥ λ_max(N) and q ≥ |t|²/D, the whole matrix lies between ℓD/(ℓ + q + D), ℓ = min λΓ, and
-the largest eigenvalue of [H, √(qD); √(qD), D]. For N, every peer's own largest eigenvalues add
-up (Weyl), and so do, for q, every peer's own m|mean − μ|² (Cauchy and Schwarz). A peer tells
-both numbers, rounded up, and only their sums over all peers are opened.
+the largest eigenvalue of [H, √(qD); √(qD), D]. For N, all peers' own largest eigenvalues add up
+(Weyl), and for q all peers' own m|mean − μ|² (Cauchy and Schwarz). A peer contributes both numbers,
+rounded up, and only their sums over all peers are opened.
 """
 
 import math
@@ -41,16 +41,16 @@ from sottovoce.text.reading import Level
 
 Floats = NDArray[np.float64]
 
-# Ends of spectra travel in units of 1/256, shares of the lower one in units of 1/1024.
+# Ends of spectra are sent in units of 1/256, shares of the lower end in units of 1/1024.
 END_PARTS = 256
 WHOLE = 1024
 # The joint mean is published in units of 1/128.
 MEAN_PARTS = 128
 # The largest length of the point's words.
 _LONGEST = 0.5
-# Peers write the bias as 1/32; holders multiply it to where both ends are closest.
+# Peers write the bias as 1/32; holders multiply it so that both ends are closest.
 _UNIT = 2.0**-5
-# The shares of H that D may have, and how many times fewer documents there may be than was
+# The ratios of D to H that are tried, and the factor by which documents may be fewer than
 # published: totals are rounded up to two digits, and peers may have left since.
 _ALL = ((0.3, 0.6, 1.0, 1.6), 1.1)
 _FEWER = ((2.0, 4.0), 11.0)
@@ -58,41 +58,41 @@ _FEWER = ((2.0, 4.0), 11.0)
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends of the spectrum of one solve, less the penalty, as dealer and peers are told."""
+    """Both ends of the spectrum of one solve, less the penalty, as sent to dealer and peers."""
 
     ceiling_parts: int
     floor_share: int = WHOLE
 
     def condition(self, penalties: Floats) -> float:
-        """The ratio of the upper end to the lower one."""
+        """Return the ratio of the upper end to the lower one."""
         top = self.ceiling_parts / END_PARTS + float(penalties.max())
         return top * WHOLE / (self.floor_share * float(penalties.min()))
 
 
 @dataclass(frozen=True)
 class ToldSpectrum:
-    """The bounds that a peer tells of its spectrum, in parts, or their sum over all peers."""
+    """A peer's bounds of its spectrum, in parts, or the sum of all peers' bounds."""
 
     largest: int = 0
-    """At least the largest eigenvalue."""
+    """An upper bound of the largest eigenvalue."""
     apart: int = 0
-    """At least m|mean − μ|², where rows are measured from a point."""
+    """An upper bound of m|mean − μ|², if rows are measured from a point."""
 
     @property
     def words(self) -> Words:
-        """As both travel in a sum over peers."""
+        """Return both as words for a sum over peers."""
         return np.array([self.largest, self.apart], np.uint64)
 
     @classmethod
     def opened(cls, sums: Iterable[int]) -> Self:
-        """From the sums over all peers, rounded up once more."""
+        """Return the sums over all peers, rounded up once more."""
         largest, apart = (rounded_up(int(total)) for total in sums)
         return cls(largest, apart)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The point, on a grid of 2^-bits that a model's factors hit exactly, and the rows' bias."""
+    """The point, on a grid of 2^-bits that suits a model's factors exactly, and the rows' bias."""
 
     point: tuple[int, ...]
     bias: float
@@ -100,10 +100,10 @@ class Reference:
 
     @classmethod
     def of(cls, plan: StudyPlan, idf_halves: Sequence[int]) -> Self | None:
-        """The point that follows from the idf, where that determines means: for documents of text.
+        """Return the point that follows from the idf; None if idf does not determine means.
 
-        A word with idf i is in e^(1 − i) of all documents; occurrences are taken as
-        independent, and a row as long as rows are on average. Signs of the tail cancel.
+        A word with idf i is in e^(1 − i) of all documents. Occurrences are assumed to be
+        independent, and rows to have the average length. Signs of the tail cancel.
         """
         if not is_moved(plan):
             return None
@@ -113,14 +113,14 @@ class Reference:
         mean = first * idf / math.sqrt(max(float(second @ idf**2), 1e-9))
         mean *= min(1.0, _LONGEST / max(float(np.linalg.norm(mean)), 1e-9))
         whole = np.concatenate([mean, np.zeros(plan.beside.tail), plan.beside.means])
-        # Towards zero, so that rounding makes nothing longer.
+        # Rounded towards zero, so that rounding does not make the point longer.
         bits = norm_bits(plan)
         grid = np.trunc(np.ldexp(whole, bits)).astype(np.int64)
         return cls(tuple(grid.tolist()), plan.weighting.bias, bits)
 
     @property
     def mean(self) -> Floats:
-        """The point in real numbers."""
+        """Return the point in real numbers."""
         return np.ldexp(np.array(self.point, np.float64), -self.bits)
 
     def apart_from(self, totals: Floats, *, words: int, weight: float) -> NDArray[np.int64]:
@@ -129,9 +129,9 @@ class Reference:
         return np.rint(MEAN_PARTS * (mean - self.mean[:words])).astype(np.int64)
 
     def correction(self, apart: Floats) -> NDArray[np.int64]:
-        """The steps that move the point to the joint mean, for every word, given their distance.
+        """Return for every word the steps that move the point to the joint mean, `apart` from it.
 
-        They are fewer where the point would become longer than allowed.
+        They are smaller if the point would otherwise become longer than allowed.
         """
         here = self.mean[: len(apart)]
         for tenths in range(10, 0, -1):
@@ -142,7 +142,7 @@ class Reference:
         return np.zeros(len(apart), np.int64)
 
     def corrected(self, steps: NDArray[np.int64]) -> Self | None:
-        """The point moved by these parts of every word; None if it would be too long."""
+        """Return the point moved by these steps for every word; None if it would be too long."""
         if _length_of(self.mean[: len(steps)], steps) > _LONGEST:
             return None
         grid = np.array(self.point, np.int64)
@@ -150,7 +150,7 @@ class Reference:
         return replace(self, point=tuple(grid.tolist()))
 
     def move(self, moments: Moments) -> None:
-        """Measure a peer's own moments from the point, with the bias that travels."""
+        """Measure a peer's own moments from the point, in place, with the bias that peers write."""
         moments.move(np.append(self.mean, self.bias - _UNIT))
 
     def figures(self, moved: Moments) -> tuple[float, float]:
@@ -161,7 +161,7 @@ class Reference:
     def ends(
         self, spectrum: ToldSpectrum, penalties: Floats, *, weight: float, all_peers: bool
     ) -> "Interval":
-        """Both ends of the joint spectrum, from the sums of what peers told."""
+        """Return both ends of the joint spectrum, from the sums of peers' contributions."""
         shares, slack = _ALL if all_peers else _FEWER
         imagined = float(penalties[-1]) / self.bias**2
         tilt = imagined * float(self.mean @ self.mean)
@@ -177,23 +177,23 @@ class Reference:
         )
 
     def tilt(self, penalties: Floats, times: int) -> Floats:
-        """g, of which ggᵀ is the penalty of the bias."""
+        """Return g; ggᵀ is the penalty of the bias."""
         factor = math.sqrt(float(penalties[-1])) / self.bias
         return factor * np.append(-self.mean, times * _UNIT)
 
     def border(self, matrix: Words, times: int) -> Words:
-        """Return the numbers to add to the last column of a share of the matrix for that bias."""
+        """Return the numbers to add to the last column of a share of the matrix for this bias."""
         triangle = Triangle(len(self.point) + 1)
         factors = np.full(triangle.side, times - 1, np.uint64)
         factors[-1] = times * times - 1
         return matrix[triangle.last_column()] * factors
 
     def bias_factors(self, times: int) -> tuple[int, tuple[int, ...]]:
-        """The factors of φ_b and of φ_u (which is subtracted) in β θ_b, for scores."""
+        """Return the factors of φ_b and of φ_u (which is subtracted) in β θ_b, for scores."""
         return int(math.ldexp(times * _UNIT, self.bits)), self.point
 
     def bias_row(self, words: Words, times: int) -> Words:
-        """A share of β θ_b from one of φ, folded for scores: on the grid, hence exact."""
+        """Return a share of β θ_b from one of φ, folded for scores; it is on the grid, so exact."""
         point = to_ring(np.array(self.point, np.int64))
         unit, _ = self.bias_factors(times)
         row: Words = words[-1] * np.uint64(unit) - (words[:-1] * point[:, None]).sum(axis=0)
@@ -202,7 +202,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Interval:
-    """Both ends, and the factor of the bias that peers wrote."""
+    """Both ends, and the factor by which holders multiply the bias that peers wrote."""
 
     ends: Ends
     times: int
@@ -218,7 +218,7 @@ class _Bounds:
     least: float
 
     def interval(self, share: float, penalties: Floats) -> Interval:
-        """Both ends if D is about this share of H."""
+        """Return both ends if D is about this share of H."""
         times = max(1, int(math.sqrt(share * self.high / self.most) / _UNIT))
         square = (times * _UNIT) ** 2
         most, least = square * self.most, square * self.least
@@ -235,7 +235,7 @@ class _Bounds:
 
 
 def is_moved(plan: StudyPlan) -> bool:
-    """Whether rows are measured from a point, which needs a published idf of documents."""
+    """Return whether rows are measured from a point, which needs a published idf of documents."""
     return (
         plan.dictionary is DictionaryKind.JOINT
         and plan.weighting.idf
@@ -248,26 +248,26 @@ def is_moved(plan: StudyPlan) -> bool:
 
 
 def is_corrected(plan: StudyPlan) -> bool:
-    """Whether that point is corrected by the joint mean."""
+    """Return whether that point is corrected by the joint mean."""
     return is_moved(plan) and plan.centre is Centre.MEAN
 
 
 def moved_norm(plan: StudyPlan) -> float:
-    """The largest length of a row measured from the point."""
+    """Return the largest length of a row measured from the point."""
     other = math.sqrt(plan.beside.square) + float(np.linalg.norm(plan.beside.means))
-    # The reported upper end is rounded up, and the bias comes on top of it: with vectors
-    # that have a large mean, that can be more than the sum of all squares.
+    # The reported upper end is rounded up, and the bias is added to it. For vectors with a large
+    # mean, that can exceed the sum of all squares.
     room = math.sqrt(2) if plan.beside.dense else 1.0
     return room * math.hypot(1 + _LONGEST, other, _UNIT)
 
 
 def _length_of(words: Floats, steps: NDArray[Any]) -> float:
-    """The length of a point's words after it moved by these parts."""
+    """Return the length of a point's words after it moved by these steps."""
     return float(np.linalg.norm(words + steps / MEAN_PARTS))
 
 
 def _capped_moments(rate: Floats, cap: int) -> tuple[Floats, Floats]:
-    """Mean and mean square of occurrences that come at this rate, counted up to the cap."""
+    """Return mean and mean square of occurrences at this rate, counted up to the cap."""
     term = np.exp(-rate)
     below, first, second = term.copy(), np.zeros_like(rate), np.zeros_like(rate)
     for number in range(1, cap + 1):

@@ -1,4 +1,4 @@
-"""Every peer's moments, in two shares and under masks that cancel: nobody sees anybody's.
+"""Every peer's moments, sent in two shares under masks that cancel; nobody sees a peer's own.
 
     peer p                               coordinator C                    evaluator E
       │ ShareSeed ──────────────────────────────────────────────────────────▶│
@@ -7,9 +7,9 @@
 
 Moments of text are measured from a public point near its mean (joint_mean.py). C ends with one
 share of Σ A_p and Σ b_p, E with the other, both with c, an upper end of the joint spectrum.
-Who learns what: C and E learn the totals and c, rounded up, and who took part; all else is
-uniform. Even together they see no single peer's part, only the sum. Assuming that they do not
-pool: together they could rebuild text of the union of all peers.
+Who learns what: C and E learn the totals and c, rounded up, and who took part; everything else that
+they see is uniform. Even together they see no single peer's part, only the sum. Assuming that they
+do not pool: together they could rebuild text of the union of all peers.
 """
 
 import math
@@ -85,7 +85,7 @@ class ShareSeed(Message, frozen=True):
 
 @dataclass(frozen=True)
 class MomentPlan:
-    """The plan by which moments of these totals are written and shared, the same everywhere."""
+    """The plan by which moments of these totals are written and shared, the same at every party."""
 
     width: int
     classes: int
@@ -93,7 +93,7 @@ class MomentPlan:
 
     @classmethod
     def of(cls, plan: StudyPlan, totals: Totals) -> Self:
-        """From public numbers alone."""
+        """Return the plan, from public numbers alone."""
         return cls(plan.width - totals.absent, plan.labels.width, scales_of(plan, totals.rows))
 
     @property
@@ -107,11 +107,11 @@ class MomentPlan:
         return Triangle(self.width).size + self.width * self.classes
 
     def write(self, moments: Moments) -> Words:
-        """A peer's moments as one array of words."""
+        """Return a peer's moments as one array of words."""
         return self.scales.written(moments.upper, moments.products)
 
     def split(self, words: Words) -> tuple[Words, Words]:
-        """The triangle and the right-hand sides in an array of words."""
+        """Return the triangle and the right-hand sides in an array of words."""
         size = Triangle(self.width).size
         return words[:size], words[size:].reshape(self.width, self.classes)
 
@@ -119,7 +119,7 @@ class MomentPlan:
 def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
     """Return the scales of the moments of `rows` rows; refuse a penalty that is too small.
 
-    The rows of one peer can be too many before those of the others are known.
+    One peer's rows may already be too many, before those of the others are known.
     """
     smallest = min(plan.alphas) * (plan.epsilon if plan.distrusted else 1.0)
     norm = moved_norm(plan) if is_moved(plan) else row_norm(plan)
@@ -127,13 +127,13 @@ def scales_of(plan: StudyPlan, rows: int) -> MomentScales:
 
 
 def weight_of(plan: StudyPlan, rows: int) -> float:
-    """The joint weight of these rows; in partition `features` each row counts in full."""
+    """Return the joint weight of these rows; in partition `features` each row counts in full."""
     return rows * (1.0 if plan.arrangement.by_features else row_weight(rows))
 
 
 @dataclass(frozen=True)
 class Contributed:
-    """A holder's result of this stage; peers have the set of peers alone."""
+    """A holder's result of this stage; peers have only the set of peers."""
 
     peers: tuple[str, ...]
     spectrum: ToldSpectrum = field(default_factory=ToldSpectrum)
@@ -142,7 +142,7 @@ class Contributed:
 
 
 def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> ShareSolvePlan:
-    """The sealed solve for one penalty, from numbers that the holders and the dealer know."""
+    """Return the sealed solve's plan for one penalty, from numbers that holders and dealer know."""
     moments = MomentPlan.of(plan, totals)
     penalties = penalties_of(plan, moments.width, alpha)
     system = System(
@@ -165,10 +165,10 @@ def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> 
 
 
 def doubtful_penalty(plan: StudyPlan) -> float:
-    """The penalty below which a solve of `FULL_ROWS` rows could take more steps than are allowed.
+    """Return the penalty below which a solve of `FULL_ROWS` rows could take too many steps.
 
-    That happens if all rows point in nearly one direction. Nobody knows it before the peers have
-    told their upper ends: at most the trace of their rows, rounded up to two digits.
+    That happens if nearly all rows point in one direction. Nobody knows it before the peers have
+    contributed their upper ends: at most the trace of their rows, rounded up to two digits.
     """
     trace = RowLimits.of(plan).trace * FULL_ROWS * row_norm(plan) ** 2
     return 1.1 * trace / largest_condition(PRECISION)
@@ -186,7 +186,7 @@ def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
 
 
 def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
-    """λΓ: the penalty of every feature, less where it is distrusted."""
+    """Return λΓ: the penalty of every feature, which is smaller for distrusted ones."""
     penalties = np.full(width, alpha)
     penalties[[feature for feature in plan.distrusted if feature < width - 1]] *= plan.epsilon
     return penalties
@@ -195,15 +195,15 @@ def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float6
 def local_moments(
     study: Study, prepared: Prepared, training: Sequence[Document], *, seed: bytes = b""
 ) -> Moments:
-    """A peer's own sums over all its training rows, weighted as the plan says.
+    """Return a peer's own sums over all its training rows, weighted as the plan says.
 
     A column that fewer than `min_documents` of the peer's documents have is zero in its rows.
-    `seed` draws the signatures, where the plan contributes sampled rados.
+    Signatures of sampled rados, if the plan has them, are drawn from `seed`.
     """
     assert prepared.space is not None
     plan, totals = study.plan, prepared.totals
-    # The order in which several BLAS threads add shows in the last bits, and a peer that was
-    # interrupted must come to the very same words again.
+    # The order in which several BLAS threads add changes the last bits, and a peer that was
+    # interrupted must compute exactly the same words again.
     if isinstance(training, PartedDocuments) and plan.contribution is not Contribution.RADOS:
         return _moments_of_parts(study, prepared, training)
     with threadpool_limits(1, user_api="blas"):
@@ -227,7 +227,7 @@ def local_moments(
 
 
 def _moments_of_parts(study: Study, prepared: Prepared, training: PartedDocuments) -> Moments:
-    """The same, read and summed where the parts of the documents lie."""
+    """Return the same sums, computed by the workers that read the parts of the documents."""
     assert prepared.space is not None
     plan = study.plan
     space, key = prepared.space, prepared.key
@@ -244,7 +244,7 @@ def _moments_of_parts(study: Study, prepared: Prepared, training: PartedDocument
 
 
 def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Moments:
-    """At a peer: its own moments, with signatures of its own where rados are sampled."""
+    """At a peer: return its own moments, with its own signatures if rados are sampled."""
     sampled = party.study.plan.contribution is Contribution.RADOS
     seed = party.entropy.seed() if sampled else b""
     moments = local_moments(party.study, prepared, training, seed=seed)
@@ -253,7 +253,7 @@ def drawn_moments(party: PartyContext, prepared: Prepared, training: Sequence[Do
 
 
 def row_weights(study: Study, totals: Totals, block: Examples) -> NDArray[np.float64] | None:
-    """Return the weight of each row, where the plan weighs classes."""
+    """Return the weight of each row, if the plan weighs classes."""
     return _weights(study, totals).of(block)
 
 
@@ -265,7 +265,7 @@ def _weights(study: Study, totals: Totals) -> RowWeights:
 def contribute(
     party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[Contributed | None]:
-    """At a peer: its moments in two shares; None if they came too late."""
+    """At a peer: send its moments in two shares; None if they came too late."""
     study = party.study
     layout = MomentPlan.of(study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
@@ -279,14 +279,14 @@ def contribute(
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
     spectrum = told_parts(study.plan, moments, reference, fraction_bits=bits)
-    # These are sums of squares of all columns; nobody needs them while we wait for others.
+    # Moments have the square of all columns in size, and are not needed while we wait for others.
     del moments
     party = measuring_from(party, reference)
     return (yield from send_halves(party, layout, words, spectrum=spectrum))
 
 
 def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
-    """At the coordinator: the first share of the sum, and c."""
+    """At the coordinator: return the first share of the sum, and c."""
     reference = yield from open_mean(party, prepared, guess(party, prepared))
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     held = yield from first_half(measuring_from(party, reference), layout)
@@ -294,7 +294,7 @@ def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
 
 
 def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
-    """At the evaluator: the second share of the sum, from the peers' seeds, and c."""
+    """At the evaluator: return the second share of the sum, from the peers' seeds, and c."""
     reference = yield from watch_mean(party, prepared, guess(party, prepared))
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     held = yield from second_half(measuring_from(party, reference), layout)
@@ -302,11 +302,11 @@ def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
 
 
 class Shared(Protocol):
-    """Words that are shared in two halves, under masks that cancel."""
+    """The layout of words that are sent in two shares, under masks that cancel."""
 
     @property
     def purpose(self) -> str:
-        """The name of the shared values, in the names of masks and streams."""
+        """The name of the shared values, used in the names of masks and streams."""
 
     @property
     def length(self) -> int:
@@ -316,7 +316,7 @@ class Shared(Protocol):
 def send_halves(
     party: PartyContext, layout: Shared, words: Words, *, spectrum: ToldSpectrum
 ) -> Party[Contributed | None]:
-    """At a peer: a seed for the evaluator, the difference for the coordinator, masked."""
+    """At a peer: send the evaluator a seed, and the coordinator the masked difference."""
     seed = party.entropy.seed()
     yield Send(party.study.roster.evaluator, ShareSeed(seed))
     WordMask(words).add(share_stream(party.session, seed, layout), -1)
@@ -331,7 +331,7 @@ def send_halves(
 
 
 def first_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
-    """At the coordinator: the sum of the differences, and c."""
+    """At the coordinator: return the sum of the differences, and c."""
     plan = _blind_plan(party, layout)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     words, opened_sums = summed.sums
@@ -339,13 +339,13 @@ def first_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
 
 
 def second_half(party: PartyContext, layout: Shared) -> Party[Contributed]:
-    """At the evaluator: the sum of what the seeds stand for, and c."""
+    """At the evaluator: return the sum of the expanded seeds, and c."""
     seeds = yield from gather(ShareSeed, party.peers)
     for name, message in seeds.items():
         if len(message.seed) != SEED_BYTES:
             raise ViolationError(f"expected a seed of {SEED_BYTES} bytes", party=name)
     plan = _blind_plan(party, layout)
-    # Only a peer that brought both halves is in the sum: a share without its seed is noise.
+    # Only a peer that sent both shares is in the sum: a share without its seed is noise.
     summed = yield from pairwise.evaluator(
         plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
     )
@@ -374,7 +374,7 @@ def share_stream(session: bytes, seed: bytes, layout: Shared) -> Expansion:
 def told_parts(
     plan: StudyPlan, moments: Moments, reference: Reference | None, *, fraction_bits: int
 ) -> ToldSpectrum:
-    """Return the figures that a peer tells of its spectrum, from its rows' origin."""
+    """Return a peer's bounds of its spectrum, measured from its rows' origin."""
     if reference is None:
         contribution = plan.contribution
         return ToldSpectrum(
@@ -389,9 +389,9 @@ def told_parts(
 def end_parts(
     moments: Moments, *, fraction_bits: int, contribution: Contribution = Contribution.EXACT
 ) -> int:
-    """An upper end of the spectrum of what is written, which rounding moved a little.
+    """Return an upper end of the spectrum of the written moments, which rounding changed a little.
 
-    It is rounded to two digits here, because the opener of the sum sees it before the sum is
+    It is rounded up to two digits here, because the opener of the sum sees the sum before that is
     rounded.
     """
     exact = contribution is Contribution.EXACT
@@ -406,7 +406,7 @@ def _parts(end: float, features: int, *, fraction_bits: int) -> int:
 
 
 def check_weight(name: str, moments: Moments, totals: Totals) -> None:
-    """Refuse more rows than all peers have together."""
+    """Refuse a peer's moments that weigh more than all rows together."""
     if moments.weight > totals.rows:
         raise InputError(
             f"{name}: expected at most the published total of {totals.rows} rows, "

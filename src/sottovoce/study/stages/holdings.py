@@ -1,8 +1,8 @@
 """One peer's part of a joint row: its columns, their positions, and its block.
 
-In partition `features` a row of the joint table has coordinates for everybody's columns. A peer
-reads those that it has. The shared ones, the intercept and the counts are the same at every peer;
-the plan's first peer adds them, so that they count once.
+In partition `features` a row of the joint table has coordinates for all peers' columns. A peer
+reads the columns that it holds. Shared columns, intercept and counts are the same at every peer;
+only the plan's first peer adds them, so that they count once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class HeldSpace:
 
     @classmethod
     def of(cls, study: Study, space: FeatureSpace, peer: str) -> Self:
-        """The columns of the joint `space` that `peer` holds."""
+        """Return the part of the joint `space` that `peer` holds."""
         held = study.plan.arrangement.columns_of(peer)
         shared = study.plan.arrangement.shared
         size = space.dictionary.size
@@ -56,7 +56,7 @@ class HeldSpace:
         return cls(mine, np.array([*positions, start]), np.array([*own, False]), space.width)
 
     def lifted(self, rows: Any, *, common: bool) -> sparse.csr_array:
-        """Rows of this space in the joint coordinates, with or without what all peers have."""
+        """Return rows of this space in joint coordinates, with or without `common` columns."""
         kept = np.ones_like(self.own) if common else self.own
         picked: Any = sparse.csr_array(rows)[:, np.flatnonzero(kept)].tocoo()
         places = self.positions[kept][picked.coords[1]]
@@ -72,7 +72,7 @@ def read_rows(
     *,
     key: DictionaryKey,
 ) -> FeatureRows:
-    """A peer's documents as it reads them, with the columns that it holds."""
+    """Return a peer's documents as rows of the columns that it holds."""
     if study.plan.arrangement.by_features:
         _members(study, peer, documents)  # refuses a value that the plan does not list
         space = HeldSpace.of(study, space, peer).space
@@ -88,7 +88,7 @@ def integer_rows(
     key: DictionaryKey,
     common: bool = True,
 ) -> sparse.csr_array:
-    """A peer's rows to score with, in the joint coordinates; zeros in the columns of others."""
+    """Return a peer's rows for scores in joint coordinates, with zeros in others' columns."""
     rows = read_rows(study, space, peer, documents, key=key).integers()
     if not study.plan.arrangement.by_features:
         return rows
@@ -96,14 +96,14 @@ def integer_rows(
 
 
 def own_reach(study: Study, peer: str) -> int:
-    """The largest sum of the integers of a peer's own features of one row."""
+    """Return the largest sum of the integers of a peer's own features in one row."""
     own = next(holding.columns for holding in study.plan.arrangement.own if holding.peer == peer)
     return NORM_PARTS * sum(column.reach for column in study.plan.columns if column.name in own)
 
 
 @dataclass(frozen=True, repr=False)
 class PeerBlocks:
-    """One peer's block columns in the joint coordinates, with ±√count of every class as targets."""
+    """One peer's block columns in joint coordinates, with ±√count of every class as targets."""
 
     rows: Floats
     targets: Floats
@@ -124,7 +124,7 @@ def block_columns(
     key: DictionaryKey,
     totals: Totals,
 ) -> PeerBlocks:
-    """At a peer: Σ x over every block of the public enumeration, divided by √count."""
+    """At a peer: return Σ x over every block of the public enumeration, divided by √count."""
     plan = study.plan
     held = HeldSpace.of(study, space, peer)
     parts = list(
@@ -152,7 +152,7 @@ def block_columns(
 
 
 def _members(study: Study, peer: str, documents: Iterable[Document]) -> Numbers:
-    """For each row the number of its combination of shared values."""
+    """Return for each row the number of its combination of shared values."""
     plan = study.plan
     columns = plan.arrangement.shared_columns(plan.columns)
     numbers = []
@@ -179,14 +179,14 @@ def _place(column: Categorical, document: Document, peer: str) -> int:
 
 @dataclass(frozen=True, repr=False)
 class EntityTable:
-    """One peer's rows by the name of their entity, to answer others with."""
+    """One peer's rows by the name of their entity, for answers to others."""
 
     peer: str
     documents: Mapping[str, Document]
 
     @classmethod
     def of(cls, peer: str, documents: Iterable[Document]) -> Self:
-        """Every row under its group, which names the entity; each entity once."""
+        """Return every row under its group, which names its entity; refuse an entity twice."""
         by_name: dict[str, Document] = {}
         for document in documents:
             name = document.group
@@ -202,7 +202,7 @@ class EntityTable:
 
 
 def labelled(study: Study, documents: Sequence[Document]) -> Sequence[Document]:
-    """The rows to learn from; in partition `features`, rows without a label only answer queries."""
+    """Return the rows to train with; in partition `features`, rows without a label only answer."""
     if not study.plan.arrangement.by_features:
         return documents
     return [document for document in documents if document.label is not None]

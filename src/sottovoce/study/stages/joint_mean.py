@@ -1,4 +1,4 @@
-"""The joint mean of all rows, to the nearest 1/128, by one sum over all peers.
+"""The joint mean of all rows, to the nearest 1/128, found by one sum over all peers.
 
     peer p                              coordinator C          evaluator E, or members
       │ rows · (mean − guess), in units of 1/128, in a sum ▶│            │
@@ -6,16 +6,16 @@
 
 Everybody uses it to correct the point that follows from idf (centring.py). Each peer rounds before
 it sends, its number of rows up to two digits and its own mean to 1/128, so that the party that
-opens the sum sees no more than a mean of rounded means. The sum is opened in the first attempt at a
-training alone: later ones, with other peers, measure from the guess, as plans with `centre = "idf"`
-do.
+opens the sum sees no more than a mean of rounded means. The sum is opened only in the first attempt
+at a training. Later attempts, with other peers, measure from the guess, like plans with `centre =
+"idf"`.
 
-Who learns what: everybody learns, of every word of the dictionary, by how many 1/128 its mean
-weight in all rows differs from what idf tells. Nobody learns it of one peer: what hides a peer's
-numbers in the sum is what hides its counts for the dictionary.
+Who learns what: for every word of the dictionary, everybody learns by how many 1/128 its mean
+weight in all rows differs from the guess. Nobody learns that for a single peer: a peer's numbers
+are hidden in the sum in the same way as its counts for the dictionary.
 
-A coordinator that told peers different points could tell their contributions apart; so the one-time
-keys of contributions depend on a digest of the point that each was told.
+A coordinator that sent peers different points could tell their contributions apart. So the one-time
+keys of contributions depend on a digest of the point that each peer received.
 """
 
 from collections.abc import Iterable
@@ -55,18 +55,18 @@ class JointMean(Message, frozen=True):
 
 
 def takes_mean(party: PartyContext, reference: Reference | None) -> bool:
-    """Whether this attempt opens the joint mean: only a first one does."""
+    """Return whether this attempt opens the joint mean: only a first attempt does."""
     wanted = is_corrected(party.study.plan) and party.attempt.number == 1
     return wanted and reference is not None
 
 
 def guess(party: PartyContext, prepared: Prepared) -> Reference | None:
-    """The point that idf gives, where rows are measured from one."""
+    """Return the point that idf gives, if rows are measured from one."""
     return Reference.of(party.study.plan, prepared.idf_halves)
 
 
 def measuring_from(party: PartyContext, reference: Reference | None) -> PartyContext:
-    """The same party, with its sums bound to the point that it was told, if there is one."""
+    """Return the same party, with its sums bound to the point that it received, if any."""
     if reference is None:
         return party
     point = to_ring(np.array(reference.point, np.int64)).tobytes()
@@ -83,9 +83,9 @@ def own_apart(reference: Reference, moments: Moments, *, words: int) -> NDArray[
 def bring_mean(
     party: PartyContext, prepared: Prepared, moments: Moments
 ) -> Party[Reference | None]:
-    """At a peer of engine shares: its own part; the corrected point, or None if it came too late.
+    """At a peer of engine shares: add its part, and return the corrected point, or None if late.
 
-    It runs only where `takes_mean`.
+    Run it only if `takes_mean`.
     """
     reference = guess(party, prepared)
     assert reference is not None
@@ -102,7 +102,7 @@ def bring_mean(
 def open_mean(
     party: PartyContext, prepared: Prepared, reference: Reference | None
 ) -> Party[Reference | None]:
-    """At the coordinator of engine shares: the sum, told to everybody."""
+    """At the coordinator of engine shares: open the sum, and send it to everybody."""
     if reference is None or not takes_mean(party, reference):
         return reference
     plan = _blind_plan(party, len(prepared.idf_halves))
@@ -114,7 +114,7 @@ def open_mean(
 def watch_mean(
     party: PartyContext, prepared: Prepared, reference: Reference | None
 ) -> Party[Reference | None]:
-    """At the evaluator: it signs the set of peers, and hears the point."""
+    """At the evaluator: sign the set of peers, and return the corrected point."""
     if reference is None or not takes_mean(party, reference):
         return reference
     words = len(prepared.idf_halves)
@@ -127,7 +127,7 @@ def watch_mean(
 def share_mean(
     party: PartyContext, prepared: Prepared, moments: Moments
 ) -> Party[Reference | None]:
-    """At a peer of engine quorum: its part in shares, and the point."""
+    """At a peer of engine quorum: add its part in shares, and return the corrected point."""
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
@@ -138,7 +138,7 @@ def share_mean(
 
 
 def help_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
-    """At a member: its share of the sum, and the point."""
+    """At a member: give its share of the sum, and return the corrected point."""
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
@@ -148,7 +148,7 @@ def help_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None
 
 
 def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
-    """At the coordinator of engine quorum: the sum, told to everybody."""
+    """At the coordinator of engine quorum: open the sum, and send it to everybody."""
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
@@ -158,7 +158,7 @@ def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference
 
 
 def hear_mean(party: PartyContext, reference: Reference, words: int) -> Party[Reference]:
-    """The corrected point, if it is one that moments of the agreed scales can be measured from."""
+    """Return the corrected point, after checking that moments fit the agreed scales with it."""
     teller = party.study.roster.coordinator
     received = yield from receive(teller, JointMean)
     if received.steps.shape != (words,):

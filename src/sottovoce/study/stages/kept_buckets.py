@@ -1,4 +1,4 @@
-"""Buckets that too few peers have: the evaluator leaves them out before the coordinator sees any.
+"""The filter of buckets that too few peers have, before the coordinator sees any counts.
 
     peer p                               coordinator C                    evaluator E
       │ CountSeed ─────────────────────────────│────────────────────────────▶│
@@ -6,9 +6,9 @@
       │ one for each bucket that it kept ──────│── in a blind sum ──────────▶│
       │                                        │◀── KeptCounts ──────────────│
 
-Who learns what. E: how many peers kept each bucket, without the key that turns words into
-buckets, and nothing of the counts. C: the sums of buckets that enough peers kept. Of any other
-bucket it cannot tell whether one peer has it or none. Assuming that C and E do not pool, and
+Who learns what. E learns how many peers kept each bucket, without the key that turns words into
+buckets, and nothing of the counts. C learns the sums of buckets that enough peers kept. For any
+other bucket it cannot tell whether one peer has it or none. Assuming that C and E do not pool, and
 that no peer gives the dictionary's key to either.
 """
 
@@ -67,7 +67,7 @@ class BucketFilter:
 
     @classmethod
     def of(cls, study: Study, layout: CountLayout) -> Self | None:
-        """The filter of a study, where buckets of too few peers are to be left out."""
+        """Return the filter of a study; None if no buckets are left out."""
         return cls(layout, study.plan.feature_min_peers) if study.leaves_out_buckets else None
 
     @property
@@ -77,7 +77,7 @@ class BucketFilter:
 
     @property
     def head(self) -> int:
-        """The number of row totals, which come before the counts and are not hidden."""
+        """The number of row totals, which precede the counts and are not hidden from C."""
         return self.layout.length - self.layout.table_length
 
     @property
@@ -86,18 +86,18 @@ class BucketFilter:
         return -(-self.layout.buckets // 2)
 
     def part(self, evaluator: str) -> SummedVector:
-        """The blind sum of how many peers kept each bucket."""
+        """Return the blind sum of how many peers kept each bucket."""
         return SummedVector(evaluator, "peers", WordSpace((self.words,)))
 
     def kept_words(self, vector: NDArray[np.int64]) -> Words:
-        """One for each bucket that a peer kept; sums of fewer than 2^32 peers never carry."""
+        """Return a 1 for each bucket that a peer kept; sums of up to 2^32 − 1 peers never carry."""
         table = vector[self.head :].reshape(-1, self.layout.buckets)
         kept = np.zeros(2 * self.words, "<u4")
         kept[: self.layout.buckets] = (table > 0).any(axis=0)
         return kept.view("<u8").astype(np.uint64, copy=False)
 
     def kept(self, words: Words) -> NDArray[np.int64]:
-        """The buckets that enough peers kept, from the sum of their words."""
+        """Return the buckets that enough peers kept, from the sum of their words."""
         peers = words.astype("<u8").view("<u4")[: self.layout.buckets]
         return np.flatnonzero(peers >= self.fewest)
 
@@ -107,7 +107,7 @@ class BucketFilter:
         return words.reshape(-1, self.layout.buckets)
 
     def whole(self, vector: NDArray[np.int64], kept: Words, shares: Words) -> NDArray[np.int64]:
-        """The sums, zero where a bucket was not kept."""
+        """Return the sums, with zeros for buckets that were not kept."""
         table = vector[self.head :].view(np.uint64).reshape(-1, self.layout.buckets)
         opened = np.zeros(table.shape, np.int64)
         opened[:, kept] = from_ring(table[:, kept] + shares)
@@ -117,7 +117,7 @@ class BucketFilter:
 def hide_counts(
     party: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
 ) -> Party[list[Words]]:
-    """At a peer: its seed to the evaluator; what goes into the blind sum for each of the two."""
+    """At a peer: send the evaluator a seed; return the parts of the two blind sums."""
     seed = party.entropy.seed()
     yield Send(party.study.roster.evaluator, CountSeed(seed))
     hidden = to_ring(vector).copy()
@@ -126,7 +126,7 @@ def hide_counts(
 
 
 def hear_seeds(party: PartyContext) -> Party[dict[str, bytes]]:
-    """At the evaluator: the seeds of everybody who came in time."""
+    """At the evaluator: gather the seeds of all peers that came in time."""
     messages = yield from gather(CountSeed, party.peers)
     for name, message in messages.items():
         if len(message.seed) != SEED_BYTES:
@@ -137,7 +137,7 @@ def hear_seeds(party: PartyContext) -> Party[dict[str, bytes]]:
 def send_kept(
     party: PartyContext, filtered: BucketFilter, seeds: Mapping[str, bytes], peers: Words
 ) -> Party[None]:
-    """At the evaluator: its share of the counts that enough of these seeds' peers kept."""
+    """At the evaluator: send its share of the counts that enough of these peers kept."""
     kept = filtered.kept(peers)
     total = np.zeros((filtered.rows, len(kept)), np.uint64)
     for seed in seeds.values():
@@ -149,7 +149,7 @@ def send_kept(
 def take_kept(
     party: PartyContext, filtered: BucketFilter, vector: NDArray[np.int64]
 ) -> Party[NDArray[np.int64]]:
-    """At the coordinator: the sums of what enough peers kept."""
+    """At the coordinator: return the sums of buckets that enough peers kept."""
     kept_counts = yield from receive(party.study.roster.evaluator, KeptCounts)
     kept, shares = kept_counts.buckets.array(), kept_counts.shares.array()
     rows = filtered.rows

@@ -1,15 +1,15 @@
-"""The paper's f_p: every peer lists its features, and is sent the weights of these alone.
+"""The paper's f_p: every peer lists its features, and receives only their weights.
 
     peer p                        coordinator C                    evaluator E
       │ FeatureList ─────────────────▶│─── ListedFeatures ───────────▶│
       │◀──────────── EncryptedModel ⟨⟨θ[f_p]⟩⟩ ──────────────────────│
      fills up with encrypted zeros of its own
 
-Left out of every study unless the plan asks for it by a name that says what it gives away
+No study does this unless the plan asks for it by a name that says what it reveals
 (`reveal_feature_lists_to_coordinator`). Who learns what: C learns which of the chosen features a
-peer's documents have, that is, for text, which words its notes use, as far as it can recognise
-words by their buckets; E learns as much of nameless columns. The peer is sent less of the model,
-and cannot score words that it has never seen. Assuming that every peer consented.
+peer's documents have. For text these are the words its notes use, as far as C can recognise words
+by their buckets. E learns the same about nameless columns. The peer receives less of the model, and
+cannot score words that it has never seen. Assuming that every peer consented.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class FeatureList(Message, frozen=True):
 
 
 class ListedFeatures(Message, frozen=True):
-    """One peer's list on its way to the evaluator, who cuts the model to it."""
+    """One peer's list for the evaluator, which sends that peer only this part of the model."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the evaluator, who does not know which word a column is",
@@ -63,14 +63,14 @@ class ListedFeatures(Message, frozen=True):
 
 
 def is_listed(study: Study) -> bool:
-    """Whether the plan asks for lists."""
+    """Return whether the plan asks for lists."""
     return study.plan.arrangement.weights is Weights.LISTED
 
 
 def own_columns(
     party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Columns | None:
-    """At a peer: the columns that enough of its documents have; None where nobody asks."""
+    """At a peer: return the columns that enough of its documents have; None without lists."""
     if not is_listed(party.study):
         return None
     assert prepared.space is not None
@@ -84,14 +84,14 @@ def own_columns(
 
 
 def list_features(party: PartyContext, columns: Columns | None) -> Party[None]:
-    """At a peer: its list to the coordinator, where the plan asks for it."""
+    """At a peer: send its list to the coordinator, if the plan asks for it."""
     if columns is not None:
         words = np.array(columns, np.uint64)
         yield Send(party.study.roster.coordinator, FeatureList(wire.Words.of(words)))
 
 
 def pass_lists(party: PartyContext) -> Party[None]:
-    """At the coordinator: see every list, and pass it on."""
+    """At the coordinator: receive every list, and pass it on."""
     if not is_listed(party.study):
         return
     for name in party.peers:
@@ -100,7 +100,7 @@ def pass_lists(party: PartyContext) -> Party[None]:
 
 
 def take_lists(party: PartyContext, prepared: Prepared) -> Party[Lists]:
-    """At the evaluator: everybody's list."""
+    """At the evaluator: receive every peer's list."""
     if not is_listed(party.study):
         return {}
     coordinator = party.study.roster.coordinator
@@ -124,14 +124,14 @@ def _in_order(columns: NDArray[np.uint64], width: int) -> bool:
 
 
 def part_of(model: Ciphertext, lists: Lists, peer: str) -> Ciphertext:
-    """At the evaluator: what a peer is sent of the model."""
+    """At the evaluator: return the part of the model that a peer receives."""
     return model[list(lists[peer])] if lists else model
 
 
 def completed(
     party: PartyContext, weights: Ciphertext, scores: ScorePlan, columns: Columns | None
 ) -> Ciphertext:
-    """At a peer: the model as everybody has it, with encrypted zeros where it was not listed."""
+    """At a peer: return a whole model, with encrypted zeros for columns not listed."""
     if columns is None:
         return weights
     model, scale = scores.model, model_scale(scores)

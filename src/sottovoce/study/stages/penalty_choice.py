@@ -6,13 +6,13 @@
       │   how many labels were right, for every penalty, in a blind sum ───▶│           │
       │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
 
-In partition `features` every asker's query has the remote part that the plan gives all queries;
-where entities are looked up, peers ask in the roster's order, and answer the peer whose turn it is.
+In partition `features` each query has the same remote part as other queries of the plan. If
+entities are looked up, peers ask in the roster's order, and answer the peer whose turn it is.
 
-Every model stays sealed; only the one that is chosen is kept, and only it may be released
-(several models of one contribution give moments away). Who learns what: C learns how many
-labels were right over all peers for each penalty, and everybody which penalty won. Assuming
-what queries assume.
+Every model stays sealed. Only the chosen one is kept, and only it may be released, because several
+models of one contribution would reveal moments. Who learns what: C learns how many labels were
+right over all peers for each penalty, and everybody learns which penalty won. The assumptions are
+those of queries.
 """
 
 from collections.abc import Sequence
@@ -43,9 +43,9 @@ from sottovoce.study.stages.penalty_trial import PenaltyTrial
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 
-# Queries of this stage are numbered from here on, far from those of users.
+# The first number of this stage's queries, far above the numbers of users' queries.
 _FIRST_NUMBER = 2**31
-# The messages between the holders of a model's shares in a query, and all messages of a query.
+# The kinds of messages between holders of a model's shares in a query, and of all its messages.
 _HOLDER_KINDS: tuple[type[Message], ...] = (
     MaskedModel,
     ComparandShare,
@@ -57,7 +57,7 @@ _QUERY_KINDS: tuple[type[Message], ...] = (*DEALT_KINDS, DealtScores, *_HOLDER_K
 
 
 class Abandoned(Message, frozen=True):
-    """The asker of a query left; sent back after its dealt material was deleted."""
+    """Says that a query's asker left; sent back once its dealt material is deleted."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the query, the coordinator and the evaluator",
@@ -109,7 +109,7 @@ def choose_peer(
 
 @dataclass(frozen=True)
 class Choice:
-    """The winning penalty, and the number of labels every peer was told during the choice."""
+    """The winning penalty, and the number of labels that every peer received during the choice."""
 
     index: int
     labels_told: tuple[tuple[str, int], ...] = ()
@@ -118,10 +118,10 @@ class Choice:
 def choose_coordinator(
     party: PartyContext, trained: Trained, scores: Sequence[ScorePlan], shares: Sequence[Words] = ()
 ) -> Party[Choice]:
-    """At the coordinator: answer every query, and open how often each model was right.
+    """At the coordinator: answer every query, and open how many labels each model got right.
 
-    `shares` are its shares of the models, where labels are found on shares. A peer that leaves
-    meanwhile does not count in the choice, although its contribution is in the model.
+    `shares` are its shares of the models, if labels are found on shares. A peer that leaves during
+    the choice does not count in it, although its contribution is in the model.
     """
     if len(scores) == 1:
         return Choice(0)
@@ -142,7 +142,7 @@ def choose_coordinator(
         yield from dismiss(helper)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), trained.peers)
     right = from_ring(sums)
-    # Of equally good penalties the strongest wins: it says least about any document.
+    # Among equally good penalties the largest wins: it reveals least about any document.
     best = max(
         range(len(scores)), key=lambda penalty: (int(right[penalty]), study.plan.alphas[penalty])
     )
@@ -154,9 +154,9 @@ def choose_coordinator(
 def choose_evaluator(
     party: PartyContext, peers: Sequence[str], held: Sequence[HeldShare] = ()
 ) -> Party[int]:
-    """At the evaluator: deal where the dealer must not, and sign the sets of the sums.
+    """At the evaluator: deal for the dealer's organisation, and sign the sets of the sums.
 
-    Where labels are found on shares, `shares` are its own of every model.
+    If labels are found on shares, `held` are its shares of every model.
     """
     if len(party.study.plan.alphas) == 1:
         return 0
@@ -175,25 +175,25 @@ def choose_dealer(party: PartyContext) -> Party[None]:
 
 
 def needs_dealer(study: Study) -> bool:
-    """Whether queries are dealt for while a penalty is chosen."""
+    """Return whether queries need a dealer while a penalty is chosen."""
     return len(study.plan.alphas) > 1 and bool(_dealt(study))
 
 
 def _dealt(study: Study) -> list[str]:
-    """The peers for whom somebody deals."""
+    """Return the peers for which another party deals."""
     peers = study.roster.peers
     return [name for name in peers if study.verdict_for(name) is Verdict.FSS]
 
 
 def _dealers(study: Study) -> tuple[str, ...]:
-    """Everybody who may have to deal while a penalty is chosen."""
+    """Return all parties that may have to deal while a penalty is chosen."""
     if not needs_dealer(study):
         return ()
     return tuple(dict.fromkeys(query_trio(study, name).dealer for name in _dealt(study)))
 
 
 def _helpers(study: Study) -> tuple[str, ...]:
-    """Everybody who waits for queries while a penalty is chosen."""
+    """Return all parties that wait for queries while a penalty is chosen."""
     holder = (study.roster.evaluator,) if study.on_shares else ()
     return (*_dealers(study), *holder)
 
@@ -214,7 +214,7 @@ def _drain(sender: str) -> Party[None]:
 
 
 def _deal_on_request(party: PartyContext) -> Party[None]:
-    """Deal until the coordinator says that nobody asks any more."""
+    """Deal until the coordinator says that there are no more queries."""
     coordinator = party.study.roster.coordinator
     while True:
         request = yield Receive(coordinator, (DealRequest, Abandoned, Enough))
@@ -229,7 +229,7 @@ def _deal_on_request(party: PartyContext) -> Party[None]:
 
 
 def _share_on_request(party: PartyContext, held: Sequence[HeldShare]) -> Party[None]:
-    """Help with queries until the coordinator says that nobody asks any more."""
+    """Help with queries until the coordinator says that there are no more."""
     coordinator = party.study.roster.coordinator
     while True:
         request = yield Receive(coordinator, (*_HOLDER_KINDS, ScoreRequest, Abandoned, Enough))
@@ -262,7 +262,7 @@ def _unless_abandoned(
             program.close()
             if error.party != asker:
                 raise
-            # The coordinator misses the same party, and says so next.
+            # The coordinator finds the same party missing, and says so in its next message.
             return None
         if isinstance(came, Abandoned):
             program.close()
@@ -270,7 +270,7 @@ def _unless_abandoned(
 
 
 def hear_penalty(study: Study) -> Party[int]:
-    """At everybody but the coordinator: which penalty won."""
+    """At every party but the coordinator: receive the winning penalty."""
     penalty = yield from receive(study.roster.coordinator, ChosenPenalty)
     if not 0 <= penalty.index < len(study.plan.alphas):
         raise ViolationError(
@@ -281,10 +281,10 @@ def hear_penalty(study: Study) -> Party[int]:
 
 
 def first_number(party: PartyContext) -> int:
-    """The number of this attempt's first query: no two attempts share one."""
+    """Return the number of this attempt's first query; no two attempts share a number."""
     return _FIRST_NUMBER + (party.attempt.number - 1) * len(party.study.plan.alphas)
 
 
 def penalty_sum(party: PartyContext) -> CountSum:
-    """The sum of how many labels were right, for every penalty."""
+    """Return the sum of how many labels were right, for every penalty."""
     return CountSum(party, "penalty", (len(party.study.plan.alphas),))

@@ -1,4 +1,4 @@
-"""One peer's held-back documents, tried on several models, and its part in others' trials."""
+"""One peer's trial of several models on held-back documents, and its help in others' trials."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class PenaltyTrial:
         model: PeerModel,
         held_back: Sequence[Document],
     ) -> "PenaltyTrial":
-        """The held-back documents as rows; all models have the same features."""
+        """Return the trial; its rows serve all models, which have the same features."""
         study, space = party.study, model.space
         places = read_rows(study, space, party.name, held_back, key=model.key).places
         labelled = study.plan.labelled
@@ -45,7 +45,7 @@ class PenaltyTrial:
 
     @property
     def answers(self) -> bool:
-        """Whether peers look up entities for each other's queries."""
+        """Return whether peers look up entities for each other's queries."""
         return self.party.study.plan.arrangement.asks_holders
 
     def right(self, predicted: Sequence[Classes]) -> int:
@@ -53,7 +53,7 @@ class PenaltyTrial:
         return sum(a == b for a, b in zip(self.true, predicted, strict=True))
 
     def ask(self, model: PeerModel, *, number: int) -> Party[Answer]:
-        """The labels that a model gives."""
+        """Return the labels that a model gives."""
         party = self.party
         answering = party.study.plan.arrangement.answering_to(party.name)
         names = [document.group or "" for document in self.held_back]

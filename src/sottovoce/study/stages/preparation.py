@@ -1,4 +1,4 @@
-"""The dictionary and the totals: the coordinator learns sums, and publishes rounded numbers.
+"""The dictionary and the totals: the coordinator opens sums, and publishes rounded numbers.
 
     first peer          other peers            coordinator C               evaluator E
       │ DictionaryKeyBox ──▶│                       │                          │
@@ -6,17 +6,17 @@
       │────────────────────▶│──────────────────────▶│   chooses by χ²          │
       │◀──────────── PublishedFeatures ─────────────│─── PublishedWeights ────▶│
 
-Who learns what. C: the sum over all peers of every surviving bucket's count by class, which each
-peer rounded (Counts.rounded), without the key that turns words into buckets; where one peer
-alone has a bucket, that peer's rounded counts (unless `feature_min_peers` is 2 or more: then the
-evaluator leaves such buckets out before, see kept_buckets.py); and sums of rounded numbers of rows.
-Peers: which buckets were chosen (so each can test any word), their rounded idf, totals of
-documents and classes rounded up. E: idf in the order of columns, without buckets, and the
-totals. The dealer: nothing. Assuming that no peer gives the key to C.
+Who learns what. C learns the sum over all peers of every surviving bucket's count by class, which
+each peer rounded (Counts.rounded), but not the key that turns words into buckets. If only one peer
+has a bucket, C learns that peer's rounded counts (unless `feature_min_peers` is 2 or more: then the
+evaluator leaves such buckets out first, see kept_buckets.py). C also learns sums of rounded numbers
+of rows. Peers learn which buckets were chosen (so each can test any word), their rounded idf, and
+totals of documents and classes rounded up. E learns idf in the order of columns, without buckets,
+and the totals. The dealer learns nothing. Assuming that no peer gives the key to C.
 
 A coordinator that published different dictionaries to different peers could tell their
-contributions apart; so the keys and masks of the training depend on a digest of what each peer was
-shown.
+contributions apart. So the keys and masks of the training depend on a digest of what each peer
+received.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,12 +112,12 @@ class PublishedWeights(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A party's result of this stage; evaluator and members have idf and no buckets.
+    """A party's result of this stage; evaluator and members have idf but no buckets.
 
-    `shown` stands for all that was published; the blind sums of the training are bound to it.
-    A peer keeps a memory of how pieces of text were read, for its second pass.
-    In engine quorum it also keeps the numbers of rows that it claimed, and a member its share of
-    every peer's: moments are compared with them.
+    `shown` is a digest of everything published; the blind sums of the training are bound to it. A
+    peer keeps a memory of how pieces of text were read, for its second pass. In engine quorum it
+    also keeps the numbers of rows that it claimed, and a member keeps its shares of every peer's
+    claims; moments are compared with them.
     """
 
     totals: Totals
@@ -133,13 +133,13 @@ class Prepared:
 def prepare_peer(
     party: PartyContext, agreement: Agreement, training: Sequence[Document]
 ) -> Party[Prepared | None]:
-    """At a peer: the dictionary and totals; None if its counts came too late."""
+    """At a peer: return the dictionary and totals; None if its counts came too late."""
     study = party.study
     key = yield from _shared_key(party, agreement)
     memory = PieceMemory(study.plan.reading, key)
     vector = _vector(study, party.name, training, key, memory=memory)
     if study.plan.arrangement.by_features and party.name != study.plan.arrangement.first:
-        vector = np.zeros_like(vector)  # the first peer counts the entities of all
+        vector = np.zeros_like(vector)  # the first peer counts the entities, which all peers share
     if study.engine is Engine.QUORUM:
         yield from add_to_sum(party, _ROUND, vector, party.peers)
         among = party.peers
@@ -174,7 +174,7 @@ def prepare_peer(
 
 
 def prepare_alone(party: PartyContext, training: Sequence[Document]) -> Prepared:
-    """At an owner without other peers: dictionary and totals of its own, which nobody is sent."""
+    """At a lone owner: return its dictionary and totals, which are sent to nobody."""
     study = party.study
     given = study.plan.dictionary is DictionaryKind.GIVEN
     key = PUBLIC if given else DictionaryKey.draw(entropy=party.entropy)
@@ -219,7 +219,7 @@ def prepare_coordinator(party: PartyContext) -> Party[Prepared]:
 
 
 def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
-    """At the evaluator: it signs the set of peers, and hears the totals."""
+    """At the evaluator: sign the set of peers, and return the totals."""
     study = party.study
     plan, filtered = _blind_plan(party), BucketFilter.of(study, counts_layout(study))
     if filtered is None:
@@ -228,7 +228,7 @@ def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
         )
     else:
         seeds = yield from hear_seeds(party)
-        # Only a peer that brought both halves is in the sum: counts without their seed are noise.
+        # Only a peer that sent both shares is in the sum: counts without their seed are noise.
         summed = yield from pairwise.evaluator(
             plan, who=party.member, book=party.book, entropy=party.entropy, among=seeds
         )
@@ -238,7 +238,7 @@ def prepare_evaluator(party: PartyContext) -> Party[Prepared]:
 
 
 def prepare_member(party: PartyContext) -> Party[Prepared]:
-    """At a member of engine quorum: it adds up shares of counts, and hears the totals."""
+    """At a member of engine quorum: add up shares of counts, and return the totals."""
     study = party.study
     claims: dict[str, Planes] = {}
 
@@ -250,12 +250,12 @@ def prepare_member(party: PartyContext) -> Party[Prepared]:
 
 
 def claims_of(study: Study) -> int:
-    """The number of row totals that a peer claims: one for all rows, and one for each class."""
+    """Return the number of row totals that a peer claims: one for all rows, and one a class."""
     return 1 + len(study.plan.labels.names)
 
 
 def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
-    """The published numbers, for a party that computes without a dictionary."""
+    """Return the published numbers, for a party that computes without a dictionary."""
     weights = yield from receive(study.roster.coordinator, PublishedWeights)
     if weights.peers != peers:
         raise ViolationError(
@@ -269,12 +269,12 @@ def _take_weights(study: Study, peers: tuple[str, ...]) -> Party[Prepared]:
 
 
 def _of_buckets(buckets: wire.Words) -> bytes:
-    """The digests of buckets for the evaluator: enough to compare, not to recognise one."""
+    """Return the digest of buckets for the evaluator, to compare but not to recognise buckets."""
     return digest("roles/buckets/v1", buckets.data)
 
 
 def _digest(buckets: bytes, halves: wire.Words, totals: wire.Words, peers: Sequence[str]) -> bytes:
-    """32 bytes that stand for all that was published, the same for everybody."""
+    """Return a digest of everything published, the same for all parties."""
     names = (peer.encode() for peer in peers)
     return digest("roles/published/v1", buckets, halves.data, totals.data, *names)
 
@@ -290,20 +290,20 @@ def _blind_plan(party: PartyContext) -> Plan:
 
 
 def counts_layout(study: Study) -> CountLayout:
-    """The layout of one peer's counts in its masked vector."""
+    """Return the layout of one peer's counts in its masked vector."""
     plan = study.plan
     buckets = 1 << plan.bucket_bits if study.has_counts else 0
     return CountLayout(len(plan.labels.names), buckets, plan.labels.exclusive)
 
 
 def masked_words(study: Study) -> int:
-    """The number of words of one peer's masked vector: hidden counts take a word each."""
+    """Return the number of words of a peer's masked vector; hidden counts take a word each."""
     layout = counts_layout(study)
     return layout.words if BucketFilter.of(study, layout) is None else layout.length
 
 
 def _shared_key(party: PartyContext, agreement: Agreement) -> Party[DictionaryKey]:
-    """The key that the first peer draws, or the public one of a given word list."""
+    """Return the key that the first peer draws, or the public key of a given word list."""
     study = party.study
     if study.plan.dictionary is DictionaryKind.GIVEN:
         return PUBLIC
@@ -350,7 +350,7 @@ def own_counts(
     *,
     memory: PieceMemory | None = None,
 ) -> Counts:
-    """The counts of one peer, if they can go into a study at all."""
+    """Return the counts of one peer, after checking that they can go into a study."""
     with naming(name):
         counts = count(training, study.plan.count_plan, key=key, memory=memory)
     check_classes(study, name, counts)
@@ -365,17 +365,17 @@ def own_counts(
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Put a peer's name before an error about its documents."""
+    """Prefix an error about documents with the peer's name."""
     try:
         yield
     except InputError as error:
-        # In memory a row is named after its peer, elsewhere after its file.
+        # In memory a row's origin names its peer already; elsewhere it names a file.
         whose = "" if error.message.startswith(f"{name} row ") else f"{name}: "
         raise InputError(f"{whose}{error.message}", hints=error.hints) from error
 
 
 def check_classes(study: Study, name: str, counts: Counts) -> None:
-    """Refuse documents of a single class: taking part would reveal it."""
+    """Refuse documents of a single class, because taking part would reveal the class."""
     labels = study.plan.labels
     present = [name for name, rows in zip(labels.names, counts.rows_by_class, strict=True) if rows]
     mixed = any(0 < rows < counts.rows for rows in counts.rows_by_class.tolist())
@@ -403,7 +403,7 @@ def _totals(study: Study, counts: Counts, dictionary: Dictionary, peers: tuple[s
 
 
 def agreed_dictionary(plan: StudyPlan) -> Dictionary:
-    """The dictionary of a plan with given words, or with hashing only."""
+    """Return the dictionary of a plan with given words, or with hashing only."""
     if plan.dictionary is DictionaryKind.GIVEN:
         return GivenDictionary(plan.words)
     return HashedDictionary(plan.features)
@@ -433,7 +433,7 @@ def _halves_of(study: Study, words: wire.Words, totals: Totals) -> tuple[int, ..
 
 
 def space_of(study: Study, dictionary: Dictionary) -> FeatureSpace:
-    """The feature space of this dictionary."""
+    """Return the feature space of this dictionary."""
     plan = study.plan
     return FeatureSpace(dictionary, plan.reading, plan.weighting, plan.columns, plan.beside)
 

@@ -10,12 +10,12 @@
       │                                       │ share of the sums of ends ───▶│
       │◀────────────── JointEnds ─────────────│◀────────── OpenedValues ──────│
 
-Each member keeps its share of the joint moments: a training that a member left is tried again from
-these, and nothing is added up or opened a second time. Before anything is added, every peer's
-moments are compared with the rows that it claimed with the totals; a peer that fails is named, and
-the study stops. Who learns what: everybody learns the joint mean, rounded, the ends of the joint
-spectrum, rounded up, and who is in the sum. Assuming that at most t members pool, with or without
-C.
+Each member keeps its share of the joint moments. If a member leaves a training, the training is
+tried again from these shares, and nothing is added up or opened a second time. Before anything is
+added, every peer's moments are compared with the rows that it claimed with the totals. If a check
+fails, the error names the peer, and the study stops. Who learns what: everybody learns the joint
+mean, rounded, the ends of the joint spectrum, rounded up, and who is in the sum. Assuming that at
+most t members pool, with or without C.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ from sottovoce.study.totals import row_weight
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
-# The round of the check's one-time material; sums, solves and queries have other rounds.
+# The round number of the check's one-time material; sums, solves and queries have others.
 _CHECK_ROUND = 2**21
 
 
@@ -104,7 +104,7 @@ class JointSums:
 def contribute_moments(
     party: PartyContext, prepared: Prepared, training: Sequence[Document]
 ) -> Party[JointSums]:
-    """At a peer: its moments and the end of its spectrum, in shares to the members."""
+    """At a peer: share its moments and the ends of its spectrum among the members."""
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     moments = drawn_moments(party, prepared, training)
     moments.scale(row_weight(prepared.totals.rows))
@@ -154,7 +154,7 @@ def _bounds(party: PartyContext, prepared: Prepared) -> WeightBounds:
 def _own_words(
     study: Study, layout: MomentPlan, moments: Moments, reference: Reference | None
 ) -> tuple[np.ndarray, ToldSpectrum]:
-    """A peer's moments as integers, and what it tells of its spectrum."""
+    """Return a peer's moments as integers, and its bounds of its spectrum."""
     if reference is not None:
         reference.move(moments)
     words, bits = layout.write(moments), layout.scales.matrix.fraction_bits
@@ -162,7 +162,7 @@ def _own_words(
 
 
 def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
-    """At a member: its share of the moments of all peers, and the sum of their ends."""
+    """At a member: return its share of all peers' moments, and the sum of their ends."""
     reference = yield from help_mean(party, prepared)
     party = measuring_from(party, reference)
     layout = MomentPlan.of(party.study.plan, prepared.totals)
@@ -184,7 +184,7 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
 def _check(
     party: PartyContext, quorum: Quorum, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
 ) -> Party[None]:
-    """At a member: compare every peer's moments with its rows."""
+    """At a member: compare every peer's moments with its claimed rows."""
     member = yield from seated(
         quorum,
         party.name,

@@ -4,9 +4,9 @@
     how many labels were right, for every penalty, in a sum over all peers (evaluation.py)
     C tells everybody which penalty won
 
-Every model stays shared; only the one that is chosen is kept, and only it may be released. Who
-learns what: C learns how many labels were right over all peers for each penalty, and everybody
-which penalty won. Assuming what queries assume.
+Every model stays shared. Only the chosen one is kept, and only it may be released. Who learns what:
+C learns how many labels were right over all peers for each penalty, and everybody learns which
+penalty won. The assumptions are those of queries.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from sottovoce.text.documents import Document
 def choose_at_peer(
     party: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
 ) -> Party[int]:
-    """At a peer: ask the members when it is its turn."""
+    """At a peer: ask the members when it is its turn, and return the winning penalty."""
     if len(models) == 1:
         return 0
     study, space = party.study, models[0].space
@@ -61,7 +61,7 @@ def choose_at_peer(
 
 
 def choose_at_member(party: PartyContext, held: Sequence[MemberShare]) -> Party[int]:
-    """At a member: help every peer in turn, and add up how often each model was right."""
+    """At a member: help every peer in turn, and add up how many labels each model got right."""
     if len(held) == 1:
         return 0
     for model in held:
@@ -72,7 +72,7 @@ def choose_at_member(party: PartyContext, held: Sequence[MemberShare]) -> Party[
 
 
 def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> Party[QuorumTrained]:
-    """At the coordinator: open masked values, and how often each model was right."""
+    """At the coordinator: open masked values, and how many labels each model got right."""
     if len(trained) == 1:
         return trained[0]
     study = party.study
@@ -82,7 +82,7 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
             yield from answer_query(party, candidate, book, asker=name, members=candidate.members)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), party.peers)
     right = from_ring(sums)
-    # Of equally good penalties the strongest wins: it says least about any document.
+    # Among equally good penalties the largest wins: it reveals least about any document.
     best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
     for name in (*party.peers, *trained[best].members):
         yield Send(name, ChosenPenalty(best))

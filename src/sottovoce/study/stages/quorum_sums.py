@@ -1,4 +1,4 @@
-"""Sums over all peers in engine `quorum`: shared among the members, opened as the card says.
+"""Sums over all peers in engine `quorum`: shared among members, opened if the card lists them.
 
     peer p                                 member i                    coordinator C
       │ shares of its integers ───────────────▶│                           │
@@ -7,14 +7,14 @@
       │                          SumNoted ────▶│ SumNoted ────────────────▶│   of every member
       │                                        │ share of the sum ────────▶│   opens it
 
-Nothing is opened before every member has the shares of every peer: a contribution that misses one
-member ends the attempt, and the next attempt goes without the party that kept it back. Who learns
-what: C learns the sum, where it is one that the study card lists, and nobody learns anything of a
-single peer. A sum is opened once in a study, and everybody records its set of peers before that:
-the difference of two sums over different sets would be somebody's part. t + 1 members open a sum,
-and C alone tells them which: so where a set may be smaller than all, no member gives its share
-before every other one said, sealed from C, that it recorded the same. Assuming that at most t
-members pool, with or without C.
+Nothing is opened before every member has the shares of every peer. If a share does not reach one
+member, the attempt ends, and the next attempt runs without the party that kept the share back. Who
+learns what: C learns the sum, if the study card lists it; nobody learns anything about a single
+peer. A sum is opened once in a study, and every party records its set of peers before that: the
+difference of two sums over different sets would be some peer's part. Shares of t + 1 members open a
+sum, and only C tells them over which set. So where a set may be smaller than all peers, no member
+gives its share before every other member has said, sealed from C, that it recorded the same set.
+Assuming that at most t members pool, with or without C.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,12 +39,12 @@ from sottovoce.protocols.quorum.sums import (
 )
 from sottovoce.study.party_context import PartyContext
 
-# The rounds of these sums' one-time material; solves and queries have other rounds.
+# The round numbers of these sums' one-time material; solves and queries have others.
 _SUM_ROUND = 2**20
 
 
 class SharesHeld(Message, frozen=True):
-    """A member has the shares of every peer that a sum is over."""
+    """Says that a member has the shares of every peer in a sum."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_COORDINATOR,
@@ -55,7 +55,7 @@ class SharesHeld(Message, frozen=True):
 
 
 class AddUp(Message, frozen=True):
-    """Every member has everything: the sum over these peers is opened now, and never again."""
+    """Says that every member has all shares, and that the sum is opened now, once."""
 
     discloses: ClassVar = Disclosure(
         seen_by="every member and every peer in the sum",
@@ -86,7 +86,7 @@ def summand(
 
 
 def share_out(party: PartyContext, what: Summand, values: NDArray[np.int64]) -> Party[None]:
-    """At a peer: shares of its integers to every member."""
+    """At a peer: send every member its share of the integers."""
     quorum = party.study.quorum_of(party.peers)
     yield from contribute(quorum, what, values, name=party.name, entropy=party.entropy)
 
@@ -102,7 +102,7 @@ def collect_shares(
     *,
     keep: Callable[[str, Planes], None] = _keep_nothing,
 ) -> Party[Planes]:
-    """At a member: its share of the sum over these peers; `keep` sees that of each."""
+    """At a member: return its share of the sum over these peers; `keep` gets each peer's."""
     quorum = party.study.quorum_of(peers)
     total = np.zeros((what.base.count, what.length), np.uint32)
     for peer in peers:
@@ -117,7 +117,7 @@ def collect_shares(
 def wait_to_add(
     party: PartyContext, name: str, what: Summand, peers: Sequence[str], *, series: str = ""
 ) -> Party[None]:
-    """At a peer or a member: hear that every member has everything, and write it down."""
+    """At a peer or a member: wait until every member has all shares, and record the sum."""
     coordinator = party.study.roster.coordinator
     if party.name in party.study.roster.members:
         yield Send(coordinator, SharesHeld(what.bound()))
@@ -157,7 +157,7 @@ def _may_shrink(party: PartyContext) -> bool:
 def let_add(
     party: PartyContext, name: str, what: Summand, peers: Sequence[str], *, series: str = ""
 ) -> Party[Opener]:
-    """At the coordinator: once every member has everything, write it down and tell everybody."""
+    """At the coordinator: once every member has all shares, record the sum and tell everybody."""
     quorum = party.study.quorum_of(peers)
     for member in quorum.members:
         held = yield from receive(member, SharesHeld)
@@ -205,14 +205,14 @@ def help_sum(
 def open_sum(
     party: PartyContext, name: str, length: int, peers: Sequence[str], *, series: str = ""
 ) -> Party[NDArray[np.int64]]:
-    """At the coordinator: the sum over these peers."""
+    """At the coordinator: open and return the sum over these peers."""
     what = summand(party, name, peers, length)
     opener = yield from let_add(party, name, what, peers, series=series)
     return (yield from take_sum(opener, what.base, length)).astype(np.int64)
 
 
 def note_opened(party: PartyContext, name: str, peers: Sequence[str], series: str = "") -> None:
-    """Note that this sum is opened over these peers, and refuse a second time."""
+    """Record that this sum is opened over these peers; a second time raises."""
     this = party.round(name, peers, series=series)
     party.book.begin(this)
     party.book.spend(this, tuple(peers))

@@ -7,11 +7,11 @@
       │◀── ReleasedPart, only if the plan says so ──│                         │
 
 Each member begins with its share of the joint moments (`quorum_contributions.py`) and ends with a
-share of the model, which t members together cannot read. A member that leaves is left out: the
-opener goes on with the others, and where masks of the member are missing, all masks are dealt anew
-in another attempt. Who learns what: everybody learns that the solve succeeded. C holds nothing.
-If the plan releases the model to peers, every peer learns θ. Assuming that at most t members
-pool, with or without C.
+share of the model, which t members together cannot read. If a member leaves, the opener continues
+with the others; if masks of that member are missing, all masks are dealt again in another attempt.
+Who learns what: everybody learns that the solve succeeded. C holds no part of the model. If the
+plan releases the model to peers, every peer learns θ. Assuming that at most t members pool, with or
+without C.
 """
 
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ _SOLVE_ROUND = 1
 
 
 class ModelHeld(Message, frozen=True):
-    """The solve is over: which members hold the model."""
+    """Says that the solve is over, and which members hold the model."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
@@ -64,7 +64,7 @@ class ModelHeld(Message, frozen=True):
 
 
 class ReleasedPart(Message, frozen=True):
-    """One member's share of the model, where the plan releases it to the peers."""
+    """One member's share of the model, sent if the plan releases it to the peers."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER_SEALED,
@@ -76,7 +76,7 @@ class ReleasedPart(Message, frozen=True):
 
 @dataclass(frozen=True)
 class QuorumSolve:
-    """One solve: its numbers, how scores will be written, and from where rows are measured."""
+    """One solve: its numbers, the scales of scores, and the point from which rows are measured."""
 
     plan: QuorumPlan
     scores: ScorePlan
@@ -88,7 +88,7 @@ class QuorumSolve:
     def of(
         cls, party: PartyContext, prepared: Prepared, sums: JointSums, alpha: float
     ) -> "QuorumSolve":
-        """Work out the plan from the sum of what peers told, the same at every party."""
+        """Return the plan from the sums of peers' bounds, the same at every party."""
         study, quorum, spectrum = party.study, party.study.quorum_of(party.peers), sums.spectrum
         reference = sums.reference
         ends, times = Ends(spectrum.largest), 1
@@ -110,7 +110,7 @@ class QuorumSolve:
         return self.plan.divided_by(first), self.plan.divided_by(second)
 
     def system(self, study: Study, share: Planes) -> SystemPart:
-        """A member's part of the system, from its share of the sum of all moments."""
+        """Return a member's part of the system, from its share of the sum of all moments."""
         width, classes = self.plan.solve.shape
         size = Triangle(width).size
         matrix = share[:, :size]
@@ -129,7 +129,7 @@ class QuorumSolve:
         return SystemPart(matrix, vectors, diagonal, tilt=tilt, border=border)
 
     def folded(self, theta: Planes) -> Planes:
-        """A share of θ times the public factors of scores."""
+        """Return a share of θ times the public factors of scores."""
         factors = _BASE.of(np.array(self.scores.factors, np.int64))[:, :, np.newaxis]
         folded = _BASE.times(theta, factors)
         if self.reference is not None:
@@ -142,7 +142,7 @@ class QuorumSolve:
 def solve_members(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[MemberShare]]:
-    """At a member: its share of the model for every penalty."""
+    """At a member: return its share of the model for every penalty."""
     if sums.share is None:
         raise InputError(f"{party.name}: expected a member with its share of the joint moments")
     shares = []
@@ -156,12 +156,12 @@ def solve_members(
 
 
 def _later_steps(party: PartyContext, work: QuorumSolve, index: int) -> int:
-    """About how many steps the solves for the penalties after this one take."""
+    """Return about how many steps the solves for later penalties take."""
     return (len(party.study.plan.alphas) - index - 1) * len(work.plan.solve.steps)
 
 
 def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
-    """At a member: its share of the folded model for one penalty."""
+    """At a member: return its share of the folded model for one penalty."""
     context = party.context(party.peers, round=_SOLVE_ROUND + index)
     member = yield from seated(
         work.plan.quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
@@ -175,7 +175,7 @@ def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -
 def open_solves(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[QuorumTrained]]:
-    """At the coordinator: open masked values, and hold nothing."""
+    """At the coordinator: open masked values; keep no part of the model."""
     opener = Opener(party.study.quorum_of(party.peers))
     plans = []
     for index, alpha in enumerate(party.study.plan.alphas):
@@ -197,7 +197,7 @@ def open_solves(
 def hear_solved(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[QuorumModel]]:
-    """At a peer: for every penalty the members that hold the model, and how its scores are read."""
+    """At a peer: return its record for every penalty: the holders, and how scores are read."""
     study, quorum = party.study, party.study.quorum_of(party.peers)
     if prepared.space is None:
         raise InputError(f"{party.name}: the features of the peer are missing")
@@ -216,14 +216,14 @@ def hear_solved(
 
 
 def give_release(party: PartyContext, held: MemberShare) -> Party[None]:
-    """At a member: its share of the weights to every peer, where the plan releases them."""
+    """At a member: send every peer its share of the weights, if the plan releases them."""
     if party.study.plan.release.opens is Opens.WEIGHTS:
         for name in party.peers:
             yield Send(name, ReleasedPart(wire.Residues.of(held.share)))
 
 
 def take_release(party: PartyContext, model: QuorumModel) -> Party[QuorumModel]:
-    """At a peer: the model with its weights, where the plan releases them."""
+    """At a peer: add the weights to its record, if the plan releases them."""
     if party.study.plan.release.opens is not Opens.WEIGHTS:
         return model
     quorum = party.study.quorum.among(model.members)

@@ -1,9 +1,9 @@
-"""A peer's moments from n sampled rados, in the place of all 2^m of them at once.
+"""A peer's moments from n sampled rados, instead of all 2^m of them.
 
 Every rado adds up the edge vectors of a random half of the peer's documents. Their mean and
-covariance, centred by the peer's own mean, estimate what exact moments are: the covariance with a
-relative error of about √(2/n) in every entry and a rank below n. Nobody sees the rados
-either way, so a sample hides nothing more: it is the paper's way, and it costs accuracy.
+covariance, centred by the peer's own mean, estimate the exact moments: the covariance has a
+relative error of about √(2/n) in every entry and a rank below n. Nobody sees the rados in either
+case, so a sample hides nothing more. It is the paper's method, and it costs accuracy.
 
 With exact moments b = XᵀY belongs to A = XᵀX, so that ‖θ‖ ≤ √(m/λ)/2. A sample's b need not:
 only ‖θ‖ ≤ ‖b‖/λ holds, and every peer ensures that ‖b‖² ≤ m·c for the agreed c.
@@ -25,7 +25,7 @@ from sottovoce.text.passes import Examples
 
 
 def signatures(count: int, documents: int, *, seed: bytes) -> GivenSignatures:
-    """Independent uniform signs, from a seed that the peer drew for itself."""
+    """Return independent uniform signs, from a seed that the peer drew."""
     words = Expansion(seed, "roles/rados/v1", b"").words(count, -(-documents // 64))
     bits = np.unpackbits(words.view(np.uint8), axis=1, count=documents)
     return GivenSignatures.of(2 * bits.astype(np.int8) - np.int8(1))
@@ -38,7 +38,7 @@ def sampled_moments(
     rados: int,
     seed: bytes,
 ) -> Moments:
-    """Moments of sampled rados of all rows of these blocks."""
+    """Return moments of sampled rados of all rows of these blocks."""
     rows = sparse.csr_array(sparse.vstack([block.rows for block in blocks]))
     targets = np.concatenate([block.targets for block in blocks])
     heavy = (
@@ -53,9 +53,9 @@ def sampled_moments(
 
 
 def upper_end_of_sample(moments: Moments) -> float:
-    """A number above every eigenvalue of the second moment, and above ‖b‖²/m of every class.
+    """Return a bound of all eigenvalues of the second moment, and of ‖b‖²/m of every class.
 
-    A sample has entries of either sign, for which bounds by absolute values are far too high.
+    A sample has entries of either sign, for which bounds from absolute values are far too high.
     """
     with threadpool_limits(1, user_api="blas"):
         largest = float(np.linalg.eigvalsh(moments.second)[-1]) * (1 + 1e-9)
@@ -64,13 +64,13 @@ def upper_end_of_sample(moments: Moments) -> float:
 
 
 def solution_weight(plan: StudyPlan, weight: float, *, penalty: float, ceiling: float) -> float:
-    """Σ w y² of the ridge regression whose θ could be as long as this plan's."""
+    """Return Σ w y² of a ridge regression whose θ could be as long as this plan's."""
     if plan.contribution is Contribution.EXACT:
         return weight
     return 4 * weight * max(ceiling, penalty) / penalty
 
 
 def reach(plan: StudyPlan, rows: int, *, penalty: float, ceiling: float) -> float:
-    """The largest length of θ."""
+    """Return the largest length of θ."""
     weight = solution_weight(plan, rows, penalty=penalty, ceiling=ceiling)
     return math.sqrt(weight / penalty) / 2

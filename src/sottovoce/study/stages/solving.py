@@ -1,4 +1,4 @@
-"""The sealed solve of a study, and the part of the model that every peer gets.
+"""The sealed solve of a study in engine shares, and the part of the model that peers get.
 
     dealer D            coordinator C                   evaluator E              peers
       │◀── SolveNumbers ────│                                │                      │
@@ -9,10 +9,10 @@
       │   labels on ciphertexts (shares/handover.py): ⟨⟨θ_C⟩⟩ ▶│── EncryptedModel ───▶│
       │                     │── ReleasedShare ── only if the plan says so ─────────▶│
 
-Who learns what: C and E see uniform words. Where labels are found on shares, peers learn public
-numbers and hold nothing of the model; else E and the peers hold ciphertexts that they cannot
-open. D learns public numbers. If the plan releases the model to peers, every peer learns θ.
-Assuming that no two of C, E, D pool, and that what E sends to peers is sealed against C.
+Who learns what: C and E see uniform words. If labels are found on shares, peers learn public
+numbers and hold no part of the model; else E and the peers hold ciphertexts that they cannot open.
+D learns public numbers. If the plan releases the model to peers, every peer learns θ. Assuming that
+no two of C, E, D pool, and that E's messages to peers are sealed against C.
 """
 
 from collections.abc import Collection
@@ -57,13 +57,13 @@ from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 
-# The rounds of one-time material; queries count on from their own names.
+# The round numbers of one-time material; queries have contexts of their own.
 _SOLVE_ROUND = 1
 _CUTS = ("model", "folded model")
 
 
 class SolveNumbers(Message, frozen=True):
-    """The public numbers from which the dealer works out what to deal."""
+    """The public numbers from which the dealer computes what to deal."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the sealed solve",
@@ -79,20 +79,20 @@ class SolveNumbers(Message, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class SolvedShare:
-    """A holder's share of the model for one penalty, and how scores are written with it."""
+    """A holder's share of the model for one penalty, and the scales of its scores."""
 
     scores: ScorePlan
     share: Words
 
     @property
     def weights(self) -> Words:
-        """The share without what scores on shares add to it."""
+        """Return the share without the additional weights for scores on shares."""
         return self.share[: len(self.scores.factors)]
 
 
 @dataclass(frozen=True)
 class _StudySolve:
-    """One solve: its numbers, and how scores will be written."""
+    """One solve: its numbers, and the scales of scores."""
 
     study: Study
     plan: ShareSolvePlan
@@ -106,20 +106,20 @@ class _StudySolve:
         return self.scores.first_cut, self.scores.second_cut
 
     def numbers(self, totals: Totals, contributed: Contributed) -> SolveNumbers:
-        """The numbers for the dealer."""
+        """Return the numbers for the dealer."""
         ends = (self.ends.ceiling_parts, self.ends.floor_share)
         return SolveNumbers(totals.written, *ends, self.cuts, contributed.peers)
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """The point that moments were measured from, and the bias in its units."""
+    """The point from which moments were measured, and the bias in its units."""
 
     reference: Reference
     times: int
 
     def system(self, matrix: Words, vectors: Words, penalties: NDArray[np.float64]) -> SystemShare:
-        """A share of the system in φ."""
+        """Return a share of the system in φ."""
         vectors = vectors.copy()
         vectors[-1] *= np.uint64(self.times)
         # The bias is penalised by the tilt.
@@ -148,7 +148,7 @@ def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: flo
 
 
 def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: str) -> Ends:
-    """The ends that dealer and peers are told, if they are ends of an interval."""
+    """Return the ends of the spectrum in a message, after checking that they form an interval."""
     parts, share = numbers.ceiling_parts, numbers.floor_share
     if parts < 0 or not 0 < share <= WHOLE:
         raise ViolationError(
@@ -159,7 +159,7 @@ def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: st
 
 
 def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _StudySolve:
-    """Work out the solve from the ends of the spectrum, as peers are told them."""
+    """Return the solve that follows from the ends of the spectrum."""
     plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
     on_shares = study.on_shares
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution, on_shares=on_shares)
@@ -169,7 +169,7 @@ def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _Stu
 def solve_first(
     party: PartyContext, prepared: Prepared, contributed: Contributed, key: SecretKey
 ) -> Party[list[SolvedShare]]:
-    """At the coordinator: for every penalty its share of θ, handed over if peers need it."""
+    """At the coordinator: return its share of θ for every penalty; hand it over if needed."""
     study = party.study
     shares = []
     for index, alpha in enumerate(study.plan.alphas):
@@ -189,7 +189,7 @@ def solve_first(
 def solve_second(
     party: PartyContext, prepared: Prepared, contributed: Contributed, lists: Lists
 ) -> Party[list[SolvedShare]]:
-    """At the evaluator: for every penalty its share of θ, and what every peer gets of it."""
+    """At the evaluator: return its share of θ for every penalty; send every peer its part."""
     study = party.study
     shares = []
     for index, alpha in enumerate(study.plan.alphas):
@@ -210,7 +210,7 @@ def solve_second(
 def _hand_out(
     party: PartyContext, work: _StudySolve, share: Words, peers: Collection[str], lists: Lists
 ) -> Party[None]:
-    """At the evaluator: the encrypted model, or what each has asked for of it, to every peer."""
+    """At the evaluator: send every peer the encrypted model, or the part that it listed."""
     sender, plan, ends = party.study.roster.coordinator, work.scores.model, work.ends
     model = yield from take_share(share, plan, sender=sender, entropy=party.entropy)
     for name in peers:
@@ -219,7 +219,7 @@ def _hand_out(
 
 
 def solve_dealt(party: PartyContext) -> Party[None]:
-    """At the dealer: everything random that the solves need."""
+    """At the dealer: deal everything that the solves need."""
     study = party.study
     for index, alpha in enumerate(study.plan.alphas):
         solve_numbers = yield from receive(study.roster.coordinator, SolveNumbers)
@@ -237,7 +237,7 @@ def solve_dealt(party: PartyContext) -> Party[None]:
             yield from deal_moment_check(dealer, bounds)
         yield from deal_solve(dealer, plan)
         width, classes = plan.shape
-        # The weight of the norm stands twice in a model that stays in shares (scoring.py).
+        # A model that stays in shares has two weights for the norm (scoring.py).
         kept = (width + study.on_shares, classes)
         yield from _deal_cuts(dealer, solve_numbers.cuts, (plan.shape, kept))
 
@@ -245,7 +245,7 @@ def solve_dealt(party: PartyContext) -> Party[None]:
 def take_solved(
     party: PartyContext, prepared: Prepared, columns: Columns | None, *, public: PublicKey
 ) -> Party[list[PeerModel]]:
-    """At a peer: what it gets of the model, for every penalty."""
+    """At a peer: return its record of the model for every penalty."""
     study = party.study
     models = []
     for alpha in study.plan.alphas:
@@ -273,7 +273,7 @@ def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Ho
 def _check_first(
     holder: Holder, study: Study, prepared: Prepared, contributed: Contributed, *, index: int
 ) -> Party[None]:
-    """Before the first solve: check that all contributions together weigh no more than they may."""
+    """Before the first solve: check that all contributions together are not too heavy."""
     if not index:
         bounds = bounds_of(study.plan, prepared.totals, peers=len(contributed.peers))
         assert contributed.words is not None
@@ -281,7 +281,7 @@ def _check_first(
 
 
 def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) -> Party[Words]:
-    """A holder's share of the folded model."""
+    """Return a holder's share of the folded model."""
     study = work.study
     assert contributed.words is not None
     width, classes = work.plan.shape

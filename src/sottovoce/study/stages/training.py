@@ -62,14 +62,14 @@ OnStage = Callable[[str], None]
 def prepare_from(
     party: PartyContext, agreement: Agreement, documents: Sequence[Document]
 ) -> Party[Prepared | None]:
-    """At a peer: the dictionary, from the documents that it trains with."""
+    """At a peer: return the dictionary, from the documents with which it trains."""
     return (yield from prepare_peer(party, agreement, training_side(party, documents)))
 
 
 def train_peer(
     party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[PeerModel | None]:
-    """At a peer: the sealed model; None if it was dropped because it came too late."""
+    """At a peer: return its record of the sealed model; None if it came too late."""
     training = _training(party, prepared, documents)
     yield from list_features(party, own_columns(party, prepared, training))
     candidates = yield from _models(party, agreement, prepared, training)
@@ -85,7 +85,7 @@ def train_peer(
 def _models(
     party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
-    """At a peer: a sealed model for every penalty, and who took part."""
+    """At a peer: return a sealed model for every penalty, and the peers that took part."""
     if party.study.engine is Engine.PAILLIER:
         return (yield from contribute_encrypted(party, agreement, prepared, training))
     blocks = party.study.plan.arrangement.by_features
@@ -101,7 +101,7 @@ def _models(
 def _training(
     party: PartyContext, prepared: Prepared, documents: Sequence[Document]
 ) -> Sequence[Document]:
-    """The documents of classes that the study has, less those held out and held back."""
+    """Return the documents to train with, of classes that the study has."""
     training = training_side(party, documents)
     return without_absent(party.study.plan, training, prepared.totals)
 
@@ -109,7 +109,7 @@ def _training(
 def contribute_from(
     party: PartyContext, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[JointSums]:
-    """At a peer of engine quorum: its moments, in shares to the members."""
+    """At a peer of engine quorum: share its moments among the members."""
     training = _training(party, prepared, documents)
     return (yield from contribute_moments(party, prepared, training))
 
@@ -117,14 +117,14 @@ def contribute_from(
 def take_quorum(
     party: PartyContext, prepared: Prepared, sums: JointSums, documents: Sequence[Document]
 ) -> Party[QuorumModel]:
-    """At a peer of engine quorum: who holds the model; its weights, where they are released."""
+    """At a peer of engine quorum: return its record of the model, with weights if released."""
     models = yield from hear_solved(party, prepared, sums)
     best = yield from choose_at_peer(party, models, held_back_side(party, documents))
     return (yield from take_parts(party, models[best]))
 
 
 def train_member(party: PartyContext, prepared: Prepared, sums: JointSums) -> Party[MemberShare]:
-    """At a member: its share of the model."""
+    """At a member: return its share of the model."""
     held = yield from solve_members(party, prepared, sums)
     best = yield from choose_at_member(party, held)
     yield from give_release(party, held[best])
@@ -134,7 +134,7 @@ def train_member(party: PartyContext, prepared: Prepared, sums: JointSums) -> Pa
 def train_quorum(
     party: PartyContext, prepared: Prepared, sums: JointSums, *, on_stage: OnStage
 ) -> Party[QuorumTrained]:
-    """At the coordinator of engine quorum, who opens what is masked and holds nothing."""
+    """At the coordinator of engine quorum: open masked values; keep no part of the model."""
     on_stage("solve")
     trained = yield from open_solves(party, prepared, sums)
     return (yield from choose_at_opener(party, trained))
@@ -143,7 +143,7 @@ def train_quorum(
 def train_coordinator(
     party: PartyContext, key: SecretKey, prepared: Prepared, *, on_stage: OnStage
 ) -> Party[Trained]:
-    """At the coordinator, which reports the beginning of each part by `on_stage`."""
+    """At the coordinator: run the training, and call `on_stage` when each part begins."""
     on_stage("contributions")
     yield from pass_lists(party)
     alphas = party.study.plan.alphas
@@ -171,7 +171,7 @@ def train_coordinator(
 def train_evaluator(
     party: PartyContext, agreement: Agreement, prepared: Prepared
 ) -> Party[HeldShare | None]:
-    """At the evaluator; it keeps its share of the model where labels are found on shares."""
+    """At the evaluator: return its share of the model, if labels are found on shares."""
     lists = yield from take_lists(party, prepared)
     if party.study.engine is Engine.PAILLIER:
         scores, models, peers = yield from solve_encrypted(party, agreement, prepared, lists)
@@ -188,7 +188,7 @@ def train_evaluator(
 
 
 def train_dealer(party: PartyContext) -> Party[None]:
-    """At the dealer, which keeps nothing; engine paillier needs it for verdicts at most."""
+    """At the dealer: deal, and keep nothing; engine paillier needs it at most for verdicts."""
     if party.study.engine is Engine.SHARES:
         if party.study.plan.arrangement.by_features:
             yield from deal_blocks(party)
@@ -197,7 +197,7 @@ def train_dealer(party: PartyContext) -> Party[None]:
 
 
 def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
-    """The documents that a peer trains with; the others it holds out or holds back."""
+    """Return the documents with which a peer trains; it holds out or holds back the others."""
     training = _not_held_out(party, documents)
     if len(party.study.plan.alphas) > 1:
         back = _back(party)
@@ -209,7 +209,7 @@ def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequenc
 
 
 def held_back_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
-    """The documents with which a peer helps to choose a penalty: neither trained nor held out."""
+    """Return the documents that a peer holds back for the choice of a penalty."""
     if len(party.study.plan.alphas) == 1:
         return []
     return _back(party).part(_not_held_out(party, documents), Side.VALIDATION)
@@ -220,7 +220,7 @@ def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> Sequenc
 
 
 def held_out_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
-    """The documents that a peer evaluates with."""
+    """Return the documents with which a peer evaluates."""
     return party.study.plan.split.part(documents, Side.VALIDATION)
 
 

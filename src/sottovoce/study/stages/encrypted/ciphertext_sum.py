@@ -1,4 +1,4 @@
-"""The sum of all peers' ciphertexts at the evaluator, as the plan says (SM.Add)."""
+"""The sum of all peers' ciphertexts at the evaluator, by masks or rings (SM.Add)."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from sottovoce.protocols.conversation import Party
 from sottovoce.study.choices import Addition
 from sottovoce.study.party_context import PartyContext
 
-# Values are split over two rings, so that no two neighbours of a peer learn its part.
+# Values are split over two rings, so that two neighbours of a peer do not learn its part.
 RINGS = 2
 
 
@@ -20,7 +20,7 @@ def _around_rings(party: PartyContext) -> bool:
 def add_ciphertexts(
     party: PartyContext, plan: Plan, values: Sequence[Ciphertext]
 ) -> Party[Summed | None]:
-    """At a peer: its ciphertexts into the sum; None if it came too late."""
+    """At a peer: add its ciphertexts to the sum; None if it came too late."""
     who, book, entropy = party.member, party.book, party.entropy
     if _around_rings(party):
         rings = ring.Rings(plan, RINGS)
@@ -29,7 +29,7 @@ def add_ciphertexts(
 
 
 def carry_sum(party: PartyContext, plan: Plan) -> Party[Summed]:
-    """At the coordinator: keys and sets, and nothing of the sum."""
+    """At the coordinator: carry keys and sets; it receives no part of the sum."""
     if _around_rings(party):
         rings = ring.Rings(plan, RINGS)
         return (yield from ring.coordinator(rings, who=party.member, book=party.book))
@@ -37,7 +37,7 @@ def carry_sum(party: PartyContext, plan: Plan) -> Party[Summed]:
 
 
 def take_sum(party: PartyContext, plan: Plan) -> Party[Summed]:
-    """At the evaluator: the sum, which it cannot decrypt."""
+    """At the evaluator: return the sum, which it cannot decrypt."""
     who, book, entropy = party.member, party.book, party.entropy
     if _around_rings(party):
         rings = ring.Rings(plan, RINGS)

@@ -1,10 +1,10 @@
 """The encoding of the numbers of learner `rado-descent`, from the public facts of a study.
 
-The j-th rado of the study is the sum of every peer's own j-th rado: a signature of the union of
-all documents is one of each peer's documents side by side. So rados add up under masks as moments
-do, and nobody holds those of one peer. A rado takes each document with the chance q = 2/m: on n
-rados the loss stands for one over documents only while exponents vary by less than about ln n,
-which rados of all m documents do not.
+The j-th rado of the study is the sum of every peer's own j-th rado: a signature of the union of all
+documents consists of signatures of each peer's documents. So rados add up under masks as moments
+do, and nobody holds those of one peer. A rado takes each document with probability q = 2/m. On n
+rados the loss represents one over documents only while exponents vary by less than about ln n,
+which is not so for rados of all m documents.
 
 Rados are read as 2^e times smaller, so that their variance in every direction is at most 1 (by c,
 the agreed upper end of the spectrum): one schedule then suits all studies. Penalties below 1/32
@@ -40,13 +40,13 @@ from sottovoce.study.totals import Totals
 
 Floats = NDArray[np.float64]
 
-# The documents of a rado on average, and the number that it exceeds with a chance of 2^-88.
+# The average number of documents in a rado, and a number exceeded with probability 2^-88.
 DOCUMENTS_A_RADO = 2
 MOST_DOCUMENTS = 32
 STEPS, BOUND, SQUARINGS = 12, 12.0, 10
 _BITS = Bits(rado=12, theta=16, weight=34, inverse=22, pull=32)
 UNITS = 64
-# The least share of θ that every step takes away, in units of 1/64.
+# The smallest part of θ that every step removes, in units of 1/64.
 LEAST_SHRINKAGE = 4
 _LEAST_CEILING = 2.0**-20
 _DRAWN = "study/rado-descent/v1"
@@ -64,14 +64,14 @@ class DescentNumbers:
 
     @classmethod
     def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
-        """The numbers for an agreed upper end of the spectrum."""
+        """Return the numbers for an agreed upper end of the spectrum."""
         width = study.plan.width - prepared.totals.absent
         ceiling = max(parts / END_PARTS, _LEAST_CEILING)
         return cls(study, prepared.totals, width, ceiling, prepared.idf_halves)
 
     @property
     def chance(self) -> float:
-        """The chance that a document is in a rado."""
+        """The probability that a document is in a rado."""
         return min(0.5, DOCUMENTS_A_RADO / self.totals.rows)
 
     @property
@@ -117,12 +117,12 @@ class DescentNumbers:
 
     @property
     def unit_bits(self) -> int:
-        """The bits by which scores read θ as smaller: of logits half, which is near −1 and 1."""
+        """The bits by which scores read θ as smaller: half of a logit, which is near −1 and 1."""
         return self.shrink_bits + 1
 
     @property
     def theta_scale(self) -> Scale:
-        """θ as a descent leaves it, read as the weights of rows."""
+        """The scale of a descent's θ, read as the weights of rows."""
         whole = self.descent.following_scale
         return Scale(whole.fraction_bits + self.unit_bits, whole.bound)
 
@@ -144,7 +144,7 @@ class DescentNumbers:
         return both * self.study.plan.labels.width
 
     def drawn(self, edges: Sequence[Floats], *, seed: bytes) -> list[Floats]:
-        """A peer's own part of every rado, for every class, from signatures of its own."""
+        """Return a peer's own part of every rado, for every class, from its own signatures."""
         taken = self.taken(len(edges[0]), seed=seed)
         return [ldexp(1.0, -self.shrink_bits) * (taken @ own) for own in edges]
 
@@ -163,7 +163,7 @@ class DescentNumbers:
     def sealed(
         self, edges: Sequence[Floats], key: PublicKey, *, seed: bytes, entropy: Entropy
     ) -> list[Ciphertext]:
-        """At a peer: its part of all rados in both forms, for every class."""
+        """At a peer: return its encrypted part of all rados in both forms, for every class."""
         plan, plains = self.descent, []
         for own in self.drawn(edges, seed=seed):
             rows = Plain.of(own, plan.rado_scale).integers.astype(object)
@@ -180,7 +180,7 @@ class DescentNumbers:
         return OwnRows(ldexp(1.0, -self.shrink_bits) * np.hstack(mine.edges), ())
 
     def row_slots(self, plaintext_bits: int) -> Slots:
-        """For packed rows."""
+        """Return the slots of packed rows."""
         return self.descent.feature_slots(plaintext_bits)
 
     def table(self, totals: Totals, rows: int) -> TablePlan:
@@ -198,7 +198,7 @@ class DescentNumbers:
         )
 
     def sum_plan(self, party: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:
-        """The blind sum of ciphertexts at the evaluator."""
+        """Return the blind sum of ciphertexts at the evaluator."""
         to = party.study.roster.evaluator
         forms = self.forms(key.plaintext_bits)
         parts = tuple(

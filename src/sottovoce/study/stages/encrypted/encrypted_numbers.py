@@ -30,20 +30,20 @@ from sottovoce.study.stages.sampling import reach
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals, row_weight
 
-# θ to about 2^-13 of its length; A right to 2^-18 for each peer.
+# θ has a relative error of about 2^-13; A an error of 2^-18 for each peer.
 _TOLERANCE = 2.0**-13
 _FRACTION_BITS = 26
 MATRIX_BITS = 18
 _COEFFICIENT_BITS = 16
-# Rows and block columns, where A is a product of encrypted ones.
+# Fraction bits of rows and block columns, if A is a product of encrypted ones.
 _COLUMN_BITS = 12
 
 
 @dataclass(frozen=True, repr=False)
 class Own:
-    """A peer's input: its moments, block columns in partition `features`, rows to send on.
+    """A peer's input: its moments, or block columns in partition `features`, or rows to send.
 
-    Of `edges` learner `rado-descent` draws rados.
+    Learner `rado-descent` samples rados from `edges`.
     """
 
     moments: Moments
@@ -68,12 +68,12 @@ class EncryptedNumbers:
 
     @classmethod
     def of(cls, study: Study, prepared: Prepared, parts: int) -> Self:
-        """The numbers for an agreed upper end of the spectrum."""
+        """Return the numbers for an agreed upper end of the spectrum."""
         plan = study.plan
         width = plan.width - prepared.totals.absent
         penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
         if not plan.arrangement.by_features:
-            # Large plaintexts have room for rows in full weight: the penalty grows instead.
+            # Large plaintexts have room for rows of full weight, so the penalty grows instead.
             penalties /= row_weight(prepared.totals.rows)
         ceiling, lowest = parts / END_PARTS, float(penalties.min())
         longest = reach(plan, prepared.totals.rows, penalty=lowest, ceiling=ceiling)
@@ -88,7 +88,7 @@ class EncryptedNumbers:
 
     @property
     def solve(self) -> SolvePlan:
-        """Every class and every penalty has a solve of its own, with the same numbers."""
+        """The plan of a solve; every class and every penalty has a solve with the same numbers."""
         return SolvePlan(
             self.width,
             lower=float(self.penalties.min()),
@@ -108,28 +108,28 @@ class EncryptedNumbers:
 
     @property
     def matrix_bits(self) -> int:
-        """The fraction bits of A; those of the product where A is one."""
+        """The fraction bits of A, or of the product if A is one."""
         if not self.study.multiplies_sealed:
             return MATRIX_BITS
         return 2 * (_COLUMN_BITS + root_bits(self.study.plan.rados))
 
     @property
     def column_scale(self) -> Scale:
-        """Entries of block columns are at most √count."""
+        """The scale of block columns, whose entries are at most √count."""
         return Scale.covering(sqrt(self.documents), fraction_bits=_COLUMN_BITS)
 
     @property
     def matrix_scale(self) -> Scale:
-        """Entries of A are no larger than its largest eigenvalue."""
+        """The scale of A, whose entries are no larger than its largest eigenvalue."""
         return self.solve.matrix_scale(self.ceiling)
 
     @property
     def vector_scale(self) -> Scale:
-        """Entries of b, by Cauchy and Schwarz."""
+        """The scale of b, whose entries are bounded by Cauchy and Schwarz."""
         return self.solve.vector_scale(sqrt(self.documents * self.ceiling))
 
     def sealed(self, own: Own, key: PublicKey, *, entropy: Entropy) -> list[Ciphertext]:
-        """A peer's A (or its block columns) and one b a class, encrypted."""
+        """Return a peer's A (or its block columns) and one b for each class, encrypted."""
         slots = self.solve.slots(key.plaintext_bits)
         vectors = [Plain.of(column, self.vector_scale) for column in own.moments.products.T]
         if own.columns is None:
@@ -155,7 +155,7 @@ class EncryptedNumbers:
         )
 
     def heaviest(self, peers: int) -> EncryptedMomentBounds:
-        """Upper bounds on the moments of all rows."""
+        """Return upper bounds on the moments of all rows."""
         plan, norm = self.study.plan, row_norm(self.study.plan)
         limits = RowLimits.of(plan, multiplied=self.study.multiplies_sealed)
         return EncryptedMomentBounds(
@@ -165,7 +165,7 @@ class EncryptedNumbers:
         )
 
     def sum_plan(self, party: PartyContext, key: PublicKey, peers: Sequence[str]) -> Plan:
-        """The blind sum of ciphertexts at the evaluator."""
+        """Return the blind sum of ciphertexts at the evaluator."""
         slots, width = self.solve.slots(key.plaintext_bits), self.width
         plan = party.study.plan
         if plan.arrangement.by_features:
@@ -185,12 +185,12 @@ class EncryptedNumbers:
         return mine
 
     def row_slots(self, plaintext_bits: int) -> Slots:
-        """For packed rows."""
+        """Return the slots of packed rows."""
         return self.solve.slots(plaintext_bits)
 
     @property
     def theta_scale(self) -> Scale:
-        """θ of one class, as the solve leaves it."""
+        """The scale of one class's θ after the solve."""
         return self.solve.direction_scale
 
     def theta_layout(self, plaintext_bits: int) -> Layout:
@@ -198,14 +198,14 @@ class EncryptedNumbers:
         return Layout((self.width,), self.solve.slots(plaintext_bits))
 
     def forms(self, plaintext_bits: int) -> tuple[tuple[Layout, Scale], ...]:
-        """The forms in which an intermediary writes one peer's moments: A, and one b a class."""
+        """Return the forms of moments that an intermediary builds: A, and one b a class."""
         slots, width = self.solve.slots(plaintext_bits), self.width
         vector = (Layout((width,), slots), self.vector_scale)
         second = (Layout((width, width), slots), self.matrix_scale)
         return (second, *(vector for _ in range(self.scores.classes)))
 
     def penalty(self, index: int) -> Plain:
-        """λΓ on the grid of A."""
+        """Return λΓ on the grid of A."""
         scale = self.solve.matrix_scale(float(self.penalties.max()))
         return Plain.of(np.diag(self.penalties[index]), scale)
 
@@ -214,6 +214,6 @@ LearnerNumbers: TypeAlias = EncryptedNumbers | DescentNumbers
 
 
 def numbers_of(study: Study, prepared: Prepared, parts: int) -> LearnerNumbers:
-    """The numbers of the plan's learner, for an agreed upper end of the spectrum."""
+    """Return the numbers of the plan's learner, for an agreed upper end of the spectrum."""
     kind = DescentNumbers if study.plan.descends else EncryptedNumbers
     return kind.of(study, prepared, parts)

@@ -94,7 +94,7 @@ from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 
-# A spectrum of sampled rados exceeds its agreed end with a chance of about e^-24.
+# A spectrum of sampled rados exceeds its agreed end with a probability of about e^-24.
 _RARE = 14.0
 
 
@@ -122,7 +122,7 @@ class CoveredModel(Message, frozen=True):
 
 
 def _own(party: PartyContext, prepared: Prepared, training: Sequence[Document]) -> Party[Own]:
-    """At a peer: what it adds up in the clear, before anything is encrypted."""
+    """At a peer: return what it computes in the clear, before anything is encrypted."""
     if party.study.plan.arrangement.by_features:
         joint = own_blocks(party, prepared, training)
         yield from show_counts(party, joint)
@@ -137,10 +137,10 @@ def _own(party: PartyContext, prepared: Prepared, training: Sequence[Document]) 
 
 
 def told_end(study: Study, own: Own) -> int:
-    """An upper end of the peer's spectrum, also where an intermediary will sample rados.
+    """Return an upper end of the peer's spectrum, also if an intermediary will sample rados.
 
-    n random signs of m rows stretch a spectrum by no more than (1 + √(m/n) + t/√n)², but for a
-    chance of about e^(−t²/8); should it happen, the residual's check stops the study.
+    n random signs of m rows increase a spectrum by a factor of at most (1 + √(m/n) + t/√n)², except
+    with a probability of about e^(−t²/8). If it happens, the residual's check stops the study.
     """
     kind = study.plan.contribution
     if study.plan.descends:
@@ -155,7 +155,7 @@ def told_end(study: Study, own: Own) -> int:
 def contribute_encrypted(
     party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
-    """At a peer: send its moments under K and under masks, and get encrypted models."""
+    """At a peer: send its moments under K and under masks, and return encrypted models."""
     study, key = party.study, agreement.paillier_key
     own = yield from _own(party, prepared, training)
     end = np.array([told_end(study, own)], np.uint64)
@@ -190,7 +190,7 @@ def contribute_encrypted(
 def _sealed(
     numbers: LearnerNumbers, own: Own, key: PublicKey, *, entropy: Entropy
 ) -> list[Ciphertext]:
-    """At a peer: what it adds to the blind sum."""
+    """At a peer: return what it adds to the blind sum."""
     if isinstance(numbers, DescentNumbers):
         return numbers.sealed(own.edges, key, seed=entropy.seed(), entropy=entropy)
     return numbers.sealed(own, key, entropy=entropy)
@@ -219,7 +219,7 @@ def answer_encrypted(
 def _learner_stages(
     key: SecretKey, numbers: LearnerNumbers, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages for all models."""
+    """Return the key holder's stages for all models."""
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=True)
     stages = _joining_stages(key, numbers.study, entropy=entropy)
@@ -234,7 +234,7 @@ def _learner_stages(
 def _joining_stages(
     key: SecretKey, study: Study, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages before the solves: the product of block columns."""
+    """Return the key holder's stages before the solves: the product of block columns."""
     if not study.plan.arrangement.by_features:
         return []
     return FixedFactors(key).stages(budget=1, entropy=entropy)
@@ -243,7 +243,7 @@ def _joining_stages(
 def open_covered(
     party: PartyContext, scores: ScorePlan, key: SecretKey, peers: Sequence[str]
 ) -> Party[None]:
-    """At the coordinator: noise that is its share of the model, released to the peers."""
+    """At the coordinator: open noise, its share of the model, and send it to the peers."""
     study, model = party.study, scores.model
     if study.plan.release.opens is not Opens.WEIGHTS:
         return
@@ -256,7 +256,7 @@ def open_covered(
 
 
 def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages for one class: the solve, its check, and two cuts of θ."""
+    """Return the key holder's stages for one class: the solve, its check, and two cuts of θ."""
     return [
         *own_stages(key, plan, entropy=entropy),
         [
@@ -270,7 +270,7 @@ def _stages(key: SecretKey, plan: SolvePlan, *, entropy: Entropy) -> list[list[A
 def solve_encrypted(
     party: PartyContext, agreement: Agreement, prepared: Prepared, lists: Lists
 ) -> Party[tuple[ScorePlan, list[Unsent], tuple[str, ...]]]:
-    """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
+    """At the evaluator: add up the sealed moments, solve with the key holder, send ⟨⟨θ⟩⟩."""
     study, key = party.study, agreement.paillier_key
     plan = _ceiling_plan(party)
     summed = yield from pairwise.evaluator(
@@ -297,15 +297,15 @@ def solve_encrypted(
 def _models(
     numbers: LearnerNumbers, sums: Sequence[Unsent], *, peers: int, entropy: Entropy
 ) -> Party[list[Unsent]]:
-    """A model for every penalty, of moments that weigh no more than their rows can."""
+    """Return a model for every penalty, after checking the weight of the moments."""
     if isinstance(numbers, DescentNumbers):
         return [(yield from descent_model(sums, numbers, entropy=entropy))]
-    # A key pair of the evaluator's own, for this one study: see two_party/own_masks.py.
+    # The evaluator's own key pair, for this study only: see two_party/own_masks.py.
     own = numbers.study.plan.generate(entropy=entropy)
     models = []
     if numbers.study.plan.arrangement.by_features:
         sums = (yield from _joined(numbers, sums[0], entropy=entropy)), *sums[1:]
-    # The sum over all peers keeps the bounds that hold for the whole.
+    # The bounds are those of the sum over all peers.
     second = sums[0].within(numbers.matrix_scale)
     vectors = [vector.within(numbers.vector_scale) for vector in sums[1:]]
     yield from _check(numbers, second, vectors, peers=peers, entropy=entropy)
@@ -323,7 +323,7 @@ def _check(
     peers: int,
     entropy: Entropy,
 ) -> Party[None]:
-    """Go on if the joint moments can be those of the published rows."""
+    """Raise unless the joint moments are possible for the published rows."""
     bounds = numbers.heaviest(peers)
     masking = numbers.solve.masking
     plausible = yield from moments_are_plausible(
@@ -334,7 +334,7 @@ def _check(
 
 
 def _joined(numbers: EncryptedNumbers, columns: Unsent, *, entropy: Entropy) -> Party[Unsent]:
-    """⟨⟨Σ_blocks u uᵀ⟩⟩ from columns that were joined before."""
+    """Return ⟨⟨Σ_blocks u uᵀ⟩⟩ from joined columns."""
     columns = columns.within(numbers.column_scale)
     rows = columns.packed(numbers.solve.slots(columns.key.plaintext_bits))
     masking = numbers.solve.masking
@@ -350,7 +350,7 @@ def _model(
     own: SecretKey,
     entropy: Entropy,
 ) -> Party[Unsent]:
-    """⟨⟨θ⟩⟩ folded, all classes of a word in one ciphertext."""
+    """Return folded ⟨⟨θ⟩⟩, all classes of a word in one ciphertext."""
     scores, plan = numbers.scores, numbers.solve
     A = second + numbers.penalty(index)
     columns = []
@@ -364,7 +364,7 @@ def _model(
 def cover(
     party: PartyContext, scores: ScorePlan, model: Unsent, peers: Sequence[str]
 ) -> Party[None]:
-    """At the evaluator: hide the model from the coordinator; the masks are the other share."""
+    """At the evaluator: send the coordinator the masked model, and peers the masks."""
     study, plan, modulus = party.study, scores.model, model.key.modulus
     if study.plan.release.opens is not Opens.WEIGHTS:
         return

@@ -1,4 +1,4 @@
-"""Encrypted rados as files: sites write them, a third party adds them up and learns from them.
+"""Encrypted rados as files: sites write them, a third party adds them up and trains on them.
 
     site p                         third party T                        key holder K
       ── ExportedRados ⟨⟨π_p⟩⟩, ──▶  ⟨⟨π⟩⟩ = Σ_p ⟨⟨π_p⟩⟩
@@ -6,9 +6,9 @@
                                      ◀─────────────── encrypted answers ───
                                      ── OwnersModel ⟨⟨θ⟩⟩ ─────────────────▶  decrypts θ
 
-No site is needed once its file is written. All numbers follow from the plan and from how many rows
-all sites have together, which is agreed beforehand; nobody reports a spectrum, so the steps are as
-short as the longest possible rows need.
+A site is no longer needed once its file is written. All numbers follow from the plan and from how
+many rows all sites have together, which is agreed beforehand. Nobody reports a spectrum, so the
+steps are small enough for the longest possible rows.
 
 Who learns what. T: shapes, and one bit a step that exponents are in range. K: noise, and θ. Sites:
 nothing. Assuming that all follow the protocol, and that T and K do not pool what they saw: a file
@@ -58,7 +58,7 @@ class ExportedRados(Message, frozen=True):
 
 
 def export_terms(study: Study, rows: int) -> tuple[DescentNumbers, Prepared]:
-    """Numbers and feature space for the rows of all sites, or an error if the plan lacks some."""
+    """Return numbers and feature space for the rows of all sites; refuse a plan that lacks some."""
     plan = study.plan
     for setting, wrong, text, hint in (
         (
@@ -92,14 +92,14 @@ def export_terms(study: Study, rows: int) -> tuple[DescentNumbers, Prepared]:
 
 
 def plan_digest(study: Study) -> bytes:
-    """A digest of the settings that all added files, and the answering party, must share."""
+    """Return a digest of the settings that all added files and the answering party must share."""
     return settings_digest(study.plan.settings())
 
 
 def export_rados(
     study: Study, documents: Sequence[Document], key: PublicKey, *, rows: int, entropy: Entropy
 ) -> ExportedRados:
-    """At a site: its rados, encrypted."""
+    """At a site: return its encrypted rados."""
     numbers, prepared = export_terms(study, rows)
     training = without_rare(study.plan, documents)
     mine = own_rows(study, prepared, training)
@@ -108,7 +108,7 @@ def export_rados(
             f"--rows: expected at least the {len(mine.rows)} rows of this site, found {rows}",
             hints=("it is how many rows all sites have together, rounded up",),
         )
-    # With other documents it is another stream: no signature is used for two of them.
+    # The stream depends on the documents, so no signature is used for two sets of documents.
     drawn = bound(entropy, _DRAWN, plan_digest(study), digest_of(documents), key.to_bytes())
     parts = numbers.sealed(mine.edges, key, seed=drawn.seed(), entropy=drawn)
     return ExportedRados(plan_digest(study), rows, tuple(parts))
@@ -117,7 +117,7 @@ def export_rados(
 def added_rados(
     study: Study, files: Mapping[str, ExportedRados], key: PublicKey
 ) -> tuple[DescentNumbers, list[Unsent]]:
-    """At the third party: the sums over all files, or the file that does not belong to them."""
+    """At the third party: return the sums over all files, after checking that they fit."""
     rows = next(iter(files.values())).rows
     numbers, _ = export_terms(study, rows)
     forms = numbers.forms(key.plaintext_bits)
@@ -136,7 +136,7 @@ def added_rados(
             raise MismatchError(f"{name}: expected rados in {len(forms)} parts as the plan has")
     _check_different(files)
     columns = zip(*(exported.parts for exported in files.values()), strict=True)
-    # Each document is in one file, so the sum keeps the bounds that hold for the whole.
+    # Each document is in one file, so the bounds of all documents hold for the sum.
     sums = [total(parts).within(scale) for parts, (_, scale) in zip(columns, forms, strict=True)]
     return numbers, sums
 
@@ -153,7 +153,7 @@ def _check_different(files: Mapping[str, ExportedRados]) -> None:
 def learn_exported(
     numbers: DescentNumbers, sums: Sequence[Unsent], *, entropy: Entropy
 ) -> Party[None]:
-    """At the third party: the descent, and ⟨⟨θ⟩⟩ to the holder of the key."""
+    """At the third party: run the descent, and send ⟨⟨θ⟩⟩ to the key holder."""
     thetas = yield from closing(descend_classes(sums, numbers, entropy=entropy))
     sent = tuple(theta.for_key_holder(entropy=entropy) for theta in thetas)
     yield Send(KEY_HOLDER, OwnersModel(sent))
@@ -162,7 +162,7 @@ def learn_exported(
 def answer_exported(
     study: Study, key: SecretKey, *, rows: int, entropy: Entropy
 ) -> Party[NDArray[np.float64]]:
-    """At the key holder: answers to masked questions, and then the weights of integer rows."""
+    """At the key holder: answer masked questions, then return the weights of integer rows."""
     numbers, prepared = export_terms(study, rows)
     assert prepared.space is not None
     stages = descent_stages(key, numbers, entropy=entropy, folds=False)

@@ -1,4 +1,4 @@
-"""An intermediary: an untrusted machine that builds a peer's encrypted contribution for it.
+"""An intermediary: an untrusted machine that builds an encrypted contribution for a peer.
 
     peer p                   intermediary of p                 coordinator C (key)
       ── TableNumbers ─────────▶│                                  │
@@ -8,10 +8,10 @@
       │◀── SealedContribution ──│  forgets signatures and rows
       │   masks them, and adds them to the blind sum, as peers without one do
 
-The paper's blue server. Who learns what: the intermediary sees ciphertexts, how many documents
-its peer has (filled up: to a rounded number, or, for exact moments, to the public total), and
-public totals; C sees noise. Assuming that an intermediary does not pool with C: together they
-could read that peer's rows, one by one. So it never belongs to C's organisation.
+It is the paper's blue server. Who learns what: the intermediary sees ciphertexts, public totals,
+and how many documents its peer has (padded to a rounded number or, for exact moments, to the public
+total). C sees noise. Assuming that an intermediary does not pool with C: together they could read
+that peer's rows, one by one. So it never belongs to C's organisation.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ from sottovoce.study.totals import Totals
 
 
 class TableNumbers(Message, frozen=True):
-    """The public numbers from which an intermediary works out how to build moments."""
+    """The public numbers from which an intermediary computes how to build moments."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the sender's intermediary, or an owner's evaluator, which builds moments for it",
@@ -84,7 +84,7 @@ def through_intermediary(
     numbers: LearnerNumbers,
     parts: int,
 ) -> Party[list[Ciphertext]]:
-    """At a peer: its encrypted moments, built by its intermediary."""
+    """At a peer: return its encrypted moments, built by its intermediary."""
     study, key, totals = party.study, agreement.paillier_key, prepared.totals
     to = study.roster.intermediary(party.name)
     if to is None:
@@ -106,7 +106,7 @@ def through_intermediary(
 
 
 def told_totals(study: Study, numbers: TableNumbers, sender: str) -> Totals:
-    """The totals that a peer (or an owner) tells the party that builds for it."""
+    """Return the totals that a peer (or an owner) sent the party that builds for it."""
     totals = Totals.read(study, numbers.totals, study.roster.peers, sender=sender)
     if not 1 <= numbers.rows <= totals.rows:
         raise ViolationError(
@@ -121,7 +121,7 @@ def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]
     peer = study.roster.works_for(party.name)
     table_numbers = yield from receive(peer, TableNumbers)
     totals = told_totals(study, table_numbers, peer)
-    halves = (4,) * (study.plan.features - totals.absent)  # idf counts in scores alone
+    halves = (4,) * (study.plan.features - totals.absent)  # idf is used in scores only
     numbers = numbers_of(study, Prepared(totals, halves), table_numbers.ceiling_parts)
     slots = numbers.row_slots(key.plaintext_bits)
     table = numbers.table(totals, table_numbers.rows)
@@ -130,7 +130,7 @@ def train_intermediary(party: PartyContext, agreement: Agreement) -> Party[None]
         built = built_rados(rows, numbers, entropy=party.entropy)
     else:
         built = yield from _built_moments(party, rows, table, numbers, slots=slots)
-    # One peer's part keeps the bounds that hold for all of them together.
+    # The bounds for all peers together hold for one peer's part.
     forms = numbers.forms(key.plaintext_bits)
     parts = (
         part.within(scale).fresh(entropy=party.entropy)
@@ -147,7 +147,7 @@ def _built_moments(
     *,
     slots: Slots,
 ) -> Party[list[Unsent]]:
-    """At an intermediary: moments, with the key holder's answers."""
+    """At an intermediary: return moments, with the key holder's help."""
     masking = numbers.solve.masking
     program = sealed_second(rows, table, slots=slots, masking=masking, entropy=party.entropy)
     cast = Cast((), party.study.roster.coordinator, party.name)
@@ -162,7 +162,7 @@ def answer_intermediaries(
     numbers: LearnerNumbers,
     peers: Sequence[str],
 ) -> Party[None]:
-    """At the coordinator: products for every intermediary, one after the other."""
+    """At the coordinator: answer the questions of every intermediary, one after the other."""
     study = party.study
     if isinstance(numbers, DescentNumbers):
         return  # rados are sums, and need no answer

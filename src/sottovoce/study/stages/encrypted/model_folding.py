@@ -1,4 +1,4 @@
-"""From an encrypted θ to the encrypted model that labels are found on, in engine paillier."""
+"""Folds an encrypted θ into the encrypted model for labels, in engine paillier."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from sottovoce.protocols.two_party.truncation import truncate
 from sottovoce.study.queries.model import model_scale
 from sottovoce.study.queries.scoring import ScorePlan
 
-# The number of times that θ is cut on its way.
+# The number of times that θ is cut in between.
 CUTS = 2
 
 
 def folded(
     theta: Unsent, scores: ScorePlan, masking: Masking, *, entropy: Entropy
 ) -> Party[Unsent]:
-    """θ times the public factors, as short as labels allow, one value a ciphertext."""
+    """Return θ times the public factors, as short as labels allow, one value a ciphertext."""
     cut = yield from truncate(theta, scores.first_cut, entropy=entropy, masking=masking)
     factors = Plain(np.array(scores.factors, np.int64), scores.factor_scale)
     whole = cut * factors
@@ -31,11 +31,11 @@ def folded(
 
 
 def model_of(columns: Sequence[Unsent], scores: ScorePlan) -> Unsent:
-    """The folded θ of every class side by side, all classes of a word in one ciphertext."""
+    """Return the folded θ of all classes, with all classes of a word in one ciphertext."""
     table = stack(columns).T.within(scores.weights)
     return table.packed(class_slots(scores)).within(model_scale(scores))
 
 
 def class_slots(scores: ScorePlan) -> Slots:
-    """A slot for every class."""
+    """Return slots with one for every class."""
     return Slots(scores.slots.width, scores.classes)

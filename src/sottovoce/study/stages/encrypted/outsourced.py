@@ -11,14 +11,14 @@
      classifies at home
 
 The owner has two seats: a peer with the documents, and the coordinator with the key. With several
-penalties the evaluator solves for each, and the owner picks the θ that is right most often on
-documents that it held back: all of them are its own, and nobody else hears which θ it was.
+penalties the evaluator solves for each, and the owner chooses the θ that is right most often on
+documents that it held back. Nobody else learns which θ it was.
 
-The paper's single-party case: the owner gives the work to a machine that it does not trust. Who
-learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of rows and
-features, the upper end of the spectrum, and ciphertexts; it forgets the signatures that it draws.
-Nobody could pool with it: the owner alone can decrypt, and all that it could decrypt is its own. So
-the owner is never the evaluator. Assuming that both follow the protocol.
+This is the paper's single-party case: the owner gives the work to a machine that it does not trust.
+Who learns what. The owner: θ, and noise from the questions. The evaluator: rounded numbers of rows
+and features, the upper end of the spectrum, and ciphertexts; it deletes the signatures that it
+draws. Nobody else could pool with it: only the owner can decrypt, and everything to decrypt belongs
+to the owner. The owner is never the evaluator. Assuming that both follow the protocol.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ _OWNED = "study/owned/v1"
 
 
 class OwnersTotals(Message, frozen=True):
-    """The rounded numbers of rows and columns of an owner without other peers."""
+    """The rounded numbers of rows and columns of a lone owner."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator, and its evaluator",
@@ -104,7 +104,7 @@ class OwnersModel(Message, frozen=True):
 
 
 class OpenedModel(Message, frozen=True):
-    """The same in the clear, from the seat of the owner that has the key to the one that asks."""
+    """The model in the clear, from the owner's coordinator to the owner's peer."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own peer, sealed against everybody else",
@@ -115,7 +115,7 @@ class OpenedModel(Message, frozen=True):
 
 
 class OwnersChoice(Message, frozen=True):
-    """The penalty that an owner chose, told to its own coordinator."""
+    """The penalty that an owner chose, for its own coordinator."""
 
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator",
@@ -126,7 +126,7 @@ class OwnersChoice(Message, frozen=True):
 
 
 def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[Prepared]:
-    """At the owner's peer: its dictionary and totals; the others hear rounded numbers."""
+    """At the owner's peer: return dictionary and totals; send the others rounded numbers."""
     study = party.study
     party = party.drawing(_OWNED, digest_of(documents))
     prepared = prepare_alone(party, training_side(party, documents))
@@ -137,7 +137,7 @@ def prepare_owner(party: PartyContext, documents: Sequence[Document]) -> Party[P
 
 
 def hear_owner(party: PartyContext) -> Party[Prepared]:
-    """At the owner's coordinator, and at its evaluator: the numbers."""
+    """At the owner's coordinator and at its evaluator: receive the numbers."""
     (owner,) = party.study.roster.peers
     received = yield from receive(owner, OwnersTotals)
     totals = Totals.read(party.study, received.totals, (owner,), sender=owner)
@@ -147,7 +147,7 @@ def hear_owner(party: PartyContext) -> Party[Prepared]:
 def train_owner(
     party: PartyContext, agreement: Agreement, prepared: Prepared, documents: Sequence[Document]
 ) -> Party[PeerModel]:
-    """At the owner's peer: send the encrypted rows, and read the model."""
+    """At the owner's peer: send the encrypted rows, and return the model."""
     study, roster, key = party.study, party.study.roster, agreement.paillier_key
     party = party.drawing(_OWNED, digest_of(documents))
     mine = own_rows(study, prepared, training_side(party, documents))
@@ -191,7 +191,7 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
 def _learner_stages(
     key: SecretKey, numbers: LearnerNumbers, table: TablePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """The owner's stages as key holder, for every class and penalty."""
+    """Return the owner's stages as key holder, for every class and penalty."""
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=False)
     stages = product_stages(key, table, entropy=entropy)
@@ -201,12 +201,12 @@ def _learner_stages(
 
 
 def _halves(study: Study, totals: Totals) -> tuple[int, ...]:
-    """Placeholders: idf matters for scores alone, which only the owner's peer computes."""
+    """Return placeholders: idf matters only for scores, which only the owner's peer computes."""
     return (4,) * (study.plan.features - totals.absent)
 
 
 def _shown(study: Study, totals: Totals) -> Totals:
-    """The totals for the evaluator: without classes, unless they have weights."""
+    """Return the totals for the evaluator, without classes unless these have weights."""
     if study.plan.class_weight is not None:
         return totals
     return replace(totals, by_class=(totals.rows,) * len(totals.by_class))
@@ -215,7 +215,7 @@ def _shown(study: Study, totals: Totals) -> Totals:
 def opened_thetas(
     numbers: LearnerNumbers, received: OwnersModel, *, key: SecretKey, sender: str
 ) -> NDArray[np.float64]:
-    """At the holder of the key: θ in the clear, of every class for every penalty."""
+    """At the key holder: return θ of every class for every penalty, in the clear."""
     scores = numbers.scores
     penalties = len(numbers.study.plan.alphas)
     if len(received.thetas) != scores.classes * penalties:
@@ -232,7 +232,7 @@ def opened_thetas(
 def _read(
     party: PartyContext, numbers: LearnerNumbers, received: OpenedModel
 ) -> list[NDArray[np.float64]]:
-    """At the owner's peer: θ for every penalty."""
+    """At the owner's peer: return θ for every penalty."""
     penalties = len(party.study.plan.alphas)
     expected = (numbers.width, numbers.scores.classes * penalties)
     if received.thetas.shape != expected:
@@ -249,7 +249,7 @@ def _best(
     held_back: Sequence[Document],
     thetas: Sequence[NDArray[np.float64]],
 ) -> int:
-    """At the owner: which penalty is right most often; of equals the strongest."""
+    """At the owner: return the penalty that is right most often; among equals the largest."""
     plan = party.study.plan
     if len(thetas) == 1:
         return 0
@@ -275,7 +275,7 @@ def _model(
     key: PublicKey,
     alpha: float,
 ) -> PeerModel:
-    """At the owner: its model in the clear, and encrypted as sealed models are stored."""
+    """At the owner: return its model, in the clear and encrypted as sealed models are stored."""
     assert prepared.space is not None
     scores = numbers.scores
     plain, slots = Plain(scores.folded(theta), model_scale(scores)), scores.model.slots
@@ -291,7 +291,7 @@ def _model(
 
 
 def train_for_owner(party: PartyContext, agreement: Agreement) -> Party[None]:
-    """At the evaluator: moments and solve on ciphertexts; it keeps nothing."""
+    """At the evaluator: build moments and solve on ciphertexts; keep nothing."""
     study, holder = party.study, party.study.roster.coordinator
     (owner,) = study.roster.peers
     table_numbers = yield from receive(owner, TableNumbers)
@@ -315,7 +315,7 @@ def _solved(
     slots: Slots,
     entropy: Entropy,
 ) -> Party[list[Unsent]]:
-    """⟨⟨θ⟩⟩ of every class for every penalty, with the owner's answers."""
+    """Return ⟨⟨θ⟩⟩ of every class for every penalty, with the owner's answers."""
     if isinstance(numbers, DescentNumbers):
         rados = built_rados(parts, numbers, entropy=entropy)
         return (yield from descend_classes(rados, numbers, entropy=entropy))

@@ -5,9 +5,9 @@
       │                             │── protocols/rado_descent, for every class ──▶│
       │                             │◀────────────────── encrypted answers ────────│
 
-The exponential rado loss of the paper, with θ encrypted throughout. Who learns what: C sees noise;
-E holds ciphertexts, and learns one bit a step and class, that exponents are in range (else the
-study stops, and says so). Assuming that C and E do not pool what they saw.
+It minimises the paper's exponential rado loss, with θ encrypted throughout. Who learns what: C sees
+noise; E holds ciphertexts, and learns one bit for each step and class: whether exponents are in
+range (if not, the study stops). Assuming that C and E do not pool what they saw.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from sottovoce.study.stages.encrypted.uploads import SealedRows
 def descend_classes(
     sums: Sequence[Unsent], numbers: DescentNumbers, *, entropy: Entropy
 ) -> Party[list[Unsent]]:
-    """⟨⟨θ⟩⟩ of every class from the sums of all peers' rados in both forms."""
+    """Return ⟨⟨θ⟩⟩ of every class from the sums of all peers' rados in both forms."""
     plan, thetas = numbers.descent, []
     for number in range(0, len(sums), 2):
-        # The sum over all peers keeps the bounds that hold for the whole.
+        # The bounds are those of the sum over all peers.
         rados = EncryptedRados(
             sums[number].within(plan.rado_scale), sums[number + 1].within(plan.column_scale)
         )
@@ -43,7 +43,7 @@ def descend_classes(
 def descent_model(
     sums: Sequence[Unsent], numbers: DescentNumbers, *, entropy: Entropy
 ) -> Party[Unsent]:
-    """The encrypted model, folded for labels."""
+    """Return the encrypted model, folded for labels."""
     thetas = yield from descend_classes(sums, numbers, entropy=entropy)
     masking, columns = numbers.descent.masking, []
     for theta in thetas:
@@ -55,7 +55,7 @@ def descent_model(
 def descent_stages(
     key: SecretKey, numbers: DescentNumbers, *, entropy: Entropy, folds: bool
 ) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages: a descent for each class, and then two cuts of each θ."""
+    """Return the key holder's stages: a descent for each class, then two cuts of each θ."""
     classes = numbers.scores.classes
     cuts = [0] * (classes - 1) + [CUTS * classes if folds else 0]
     return [
@@ -68,9 +68,9 @@ def descent_stages(
 def built_rados(
     parts: Sequence[SealedRows], numbers: DescentNumbers, *, entropy: Entropy
 ) -> list[Unsent]:
-    """At the intermediary: both forms of every class, from signatures that it forgets.
+    """At the intermediary: return both forms for every class; its signatures are not kept.
 
-    A rado is the product of a few ciphertexts, so nobody is asked.
+    A rado is the product of a few ciphertexts, so the key holder is not asked.
     """
     plan, width = numbers.descent, numbers.width
     edges = stack([row for part in parts for row in part.rows])

@@ -1,4 +1,4 @@
-"""A peer's encrypted rows, and their moments, made by a party that cannot read them.
+"""A peer's encrypted rows, and moments built from them by a party that cannot read them.
 
     peer (or owner)                     who builds (an intermediary, or an evaluator)
       ── SealedRows ⟨⟨xᵢ⟩⟩, ⟨⟨yᵢxᵢ⟩⟩, in parts ──▶   b = Σ ⟨⟨yᵢxᵢ⟩⟩: no question needed
@@ -6,10 +6,10 @@
                                         A = Σ x xᵀ, or its mean over rados: S.MatProd
                                         with the key holder, who sees noise
 
-A rado is π_σ = ½(Σσᵢxᵢ + Σyᵢxᵢ) (paper/encrypted_rados.py, form b). Its mean over all
-signatures is half of b, which is known exactly here, so only the centred half Σσᵢxᵢ goes into
-the second moment: with n signatures (1/n) Σ_σ (Σσᵢxᵢ)(Σσᵢxᵢ)ᵀ, which is Σ x xᵀ on average.
-Without signatures (`rados` 0) the rows themselves are multiplied: all rados at once, exactly.
+A rado is π_σ = ½(Σσᵢxᵢ + Σyᵢxᵢ) (paper/encrypted_rados.py, form b). Its mean over all signatures is
+half of b, which is known exactly here. So only the centred half Σσᵢxᵢ goes into the second moment:
+with n signatures (1/n) Σ_σ (Σσᵢxᵢ)(Σσᵢxᵢ)ᵀ, which is Σ x xᵀ on average. Without signatures (`rados`
+0) the rows themselves are multiplied, which is exact.
 
 Who learns what. The builder: how many rows there are, filled up with zeros. The key holder: the
 number of questions, which follows from public numbers, and noise. Assuming that the two do not
@@ -51,7 +51,7 @@ from sottovoce.text.passes import training_examples
 
 Floats = NDArray[np.float64]
 
-# The ciphertexts of rows in one message, which are multiplied in one question.
+# The number of ciphertexts of rows in one message; one question multiplies them.
 _TOGETHER = 2048
 
 
@@ -69,7 +69,7 @@ class SealedRows(Message, frozen=True):
 
 @dataclass(frozen=True)
 class TablePlan:
-    """The plan by which a table of rows is sent and multiplied, from public numbers."""
+    """The plan by which a table of rows is sent and multiplied, from public numbers alone."""
 
     rows: int
     width: int
@@ -79,14 +79,14 @@ class TablePlan:
     edges: int
 
     def parts(self, rows: int) -> Iterator[slice]:
-        """The rows in parts that fit into a message."""
+        """Yield the rows in parts that fit into a message."""
         step = max(1, _TOGETHER // self.width)
         for start in range(0, rows, step):
             yield slice(start, min(start + step, rows))
 
     @property
     def products(self) -> int:
-        """The number of products that the key holder is asked for."""
+        """The number of products for which the key holder is asked."""
         return len(list(self.parts(self.rados or self.rows)))
 
 
@@ -99,12 +99,12 @@ class OwnRows:
 
 
 def root_bits(rados: int) -> int:
-    """The bits of √n for n rados, where n is a power of 4; 0 without rados."""
+    """Return the bits of √n for n rados, where n is a power of 4; 0 without rados."""
     return max(0, rados.bit_length() - 1) // 2
 
 
 def own_rows(study: Study, prepared: Prepared, training: Sequence[Document]) -> OwnRows:
-    """At a peer: √w·x and w·y·x of every row."""
+    """At a peer: return √w·x and w·y·x of every row."""
     assert prepared.space is not None
     rows: list[Any] = []
     targets: list[Any] = []
@@ -124,7 +124,7 @@ def own_rows(study: Study, prepared: Prepared, training: Sequence[Document]) -> 
 def upload_rows(
     mine: OwnRows, plan: TablePlan, *, to: str, slots: Slots, key: PublicKey, entropy: Entropy
 ) -> Party[None]:
-    """At a peer: its rows, encrypted, filled up with zeros."""
+    """At a peer: send its encrypted rows, padded with rows of zeros."""
     missing = plan.rows - len(mine.rows)
     filled = [
         np.vstack([array, np.zeros((missing, plan.width))]) for array in (mine.rows, *mine.edges)
@@ -139,7 +139,7 @@ def upload_rows(
 
 
 def take_rows(sender: str, plan: TablePlan, *, slots: Slots) -> Party[list[SealedRows]]:
-    """At the intermediary: all parts, if they are as agreed."""
+    """At the intermediary: receive all parts, and check their form."""
     parts = []
     for part in plan.parts(plan.rows):
         sealed = yield from receive(sender, SealedRows)
@@ -154,7 +154,7 @@ def take_rows(sender: str, plan: TablePlan, *, slots: Slots) -> Party[list[Seale
 
 
 def sealed_products(parts: Sequence[SealedRows]) -> list[Unsent]:
-    """⟨⟨b⟩⟩ of every class: sums of edges."""
+    """Return ⟨⟨b⟩⟩ of every class: sums of edges."""
     by_class = zip(*(part.edges for part in parts), strict=True)
     return [total([edges.sum(axis=0) for edges in column]) for column in by_class]
 
@@ -167,7 +167,7 @@ def sealed_second(
     masking: Masking,
     entropy: Entropy,
 ) -> Party[Unsent]:
-    """At the intermediary: ⟨⟨A⟩⟩ by rows, with the key holder's help."""
+    """At the intermediary: return ⟨⟨A⟩⟩ by rows, with the key holder's help."""
     blocks = []
     for block in _multiplied(parts, plan, entropy=entropy):
         product = yield from matrix_product(
@@ -178,7 +178,7 @@ def sealed_second(
 
 
 def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entropy) -> Iterator[Any]:
-    """Yield the factors of the product: rows, or centred rados, whose signatures are forgotten."""
+    """Yield the factors of the product: rows, or centred rados, whose signatures are not kept."""
     if not plan.rados:
         yield from (part.rows for part in parts)
         return
@@ -196,7 +196,7 @@ def _multiplied(parts: Sequence[SealedRows], plan: TablePlan, *, entropy: Entrop
 def product_stages(
     key: SecretKey, plan: TablePlan, *, entropy: Entropy
 ) -> list[list[AnswerRule[Any]]]:
-    """The key holder's stages for an intermediary: one product after the other."""
+    """Return the key holder's stages for an intermediary: one product after the other."""
     return [
         stage
         for _ in range(plan.products)
