@@ -319,6 +319,25 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "tells the members of engine `quorum` other numbers than they opened, in a step of the "
+        "solve, so that the next ones grow out of their masks, and reads columns of the joint "
+        "moments there",
+        "before a model is used, members add up random halves of all that they opened, from their "
+        "own shares, and of all that they were told, sealed from the coordinator; where the two "
+        "do not fit, the study stops, the coordinator is named, and nobody has a model",
+        named_tests(
+            "told_check",
+            "test_an_opener_that_tells_something_else_is_named",
+            "test_an_opener_that_is_believed_reads_a_column_of_the_joint_moments_in_silence",
+            folder="protocols/quorum",
+        ),
+        "it is found out when the steps are over: until then it reads one nameless column a step. "
+        "With a member that pools with it and gives wrong shares, where no more than 2t + 1 are "
+        "there, the check passes. In engine `paillier`, too, masks cover numbers within their "
+        "bounds alone, and nothing compares what a key holder answers with what it was asked",
+    ),
+    Deviation(
+        COORDINATOR,
         "tells one peer another joint mean than the others, so that its rows are measured from "
         "elsewhere and its part in the sums shows",
         "what is used once in the contributions (keys and masks of blind sums, seeds and shares of "

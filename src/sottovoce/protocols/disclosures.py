@@ -14,6 +14,7 @@ BY_EVALUATOR_ALONE = (
     "the evaluator, who cannot decrypt it, sealed against the coordinator on its way"
 )
 BY_EVALUATOR_SEALED = "the evaluator, sealed against the coordinator"
+BY_EVERY_MEMBER = "every member of the quorum"
 BY_EVERY_PEER = "every peer of the study"
 BY_EVERY_PEER_SEALED = "every peer of the study, sealed against everybody else"
 BY_FIRST_HOLDER = "the first holder of shares (the coordinator)"

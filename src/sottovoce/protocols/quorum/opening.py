@@ -20,7 +20,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, gather, receive
-from sottovoce.protocols.disclosures import THRESHOLD_HOLDS
+from sottovoce.protocols.disclosures import BY_EVERY_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.sharing import put_together
@@ -39,7 +39,7 @@ class OpenedValues(Message, frozen=True):
     """Opened residues: masked values, their quotients, or a result that the card lists."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="every member of the quorum",
+        seen_by=BY_EVERY_MEMBER,
         reveals="nothing but what the kind of opening says: the value is under a fresh mask, "
         "or on the study card",
         assuming=THRESHOLD_HOLDS,

@@ -6,7 +6,8 @@
       │                        │  every step: a·d + b·r under a mask ───▶│
       │                        │◀──────────────────────── its quotient ──│   (truncation.py)
       │                        │  r ← r − A d: its own shares, no word said
-      │                        │  at the end: [‖b − Aθ‖ ≤ tolerance] ───▶│   (comparison.py)
+      │                        │  at the end: was this what was opened?  │   (told_check.py)
+      │                        │  [‖b − Aθ‖ ≤ tolerance] ───────────────▶│   (comparison.py)
 
 The direction d has degree t, and A has degree t, so r = b − Aθ has degree 2t and stays so: r is
 only added up, never multiplied, until a fresh mask of degree 2t covers it. So one opening a step is
@@ -38,6 +39,7 @@ from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
 from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
 from sottovoce.protocols.quorum.plan import QuorumPlan
+from sottovoce.protocols.quorum.told_check import ToldRecord, check_told, tell_who_is_there
 from sottovoce.protocols.quorum.truncation import shifted_by, truncated
 from sottovoce.protocols.shares.course import IterationConstants
 from sottovoce.protocols.shares.triangle import Triangle
@@ -165,7 +167,10 @@ def solve(member: QuorumMember, plan: QuorumPlan, system: SystemPart) -> Party[P
     yield Send(member.quorum.opener, QuorumPlanHash(plan.digest()))
     multiplier = system.multiplier(plan)
     lifted = _BASE.scale(system.vectors, 1 << plan.solve.lift)
-    theta, residual = yield from _iterate(member, plan, multiplier, lifted)
+    record = ToldRecord(_BASE, plan.truncation.shift)
+    theta, residual = yield from _iterate(member, plan, multiplier, lifted, record)
+    yield from check_told(member, record, purpose="steps")
+    del record
     yield from _check_residual(member, plan, residual)
     return theta
 
@@ -180,6 +185,8 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
     opener.present = list(opener.quorum.among(hashes).members)
     openings = tuple(solve_openings(plan))
     for left, opening in zip(reversed(range(len(openings))), openings, strict=True):
+        if left == len(openings) - len(plan.solve.steps) - 1:
+            yield from tell_who_is_there(opener.quorum, opener.present)
         value = yield from ahead(left, opener.open(opening))
     _check_bit(plan, value)
 
@@ -199,7 +206,11 @@ def _solved_bit(plan: QuorumPlan) -> Opening:
 
 
 def _iterate(
-    member: QuorumMember, plan: QuorumPlan, multiplier: Centred | PackedSymmetric, vectors: Planes
+    member: QuorumMember,
+    plan: QuorumPlan,
+    multiplier: Centred | PackedSymmetric,
+    vectors: Planes,
+    record: ToldRecord,
 ) -> Party[tuple[Planes, Planes]]:
     """The steps of the plan: shares of θ (degree t) and of the exact residual (degree 2t)."""
     truncation, quorum = plan.truncation, member.quorum
@@ -214,6 +225,7 @@ def _iterate(
         left = len(plan.solve.steps) - index
         masked = truncation.masked(dividend, mask)
         z = yield from ahead(left, opened(quorum, opening, masked))
+        record.add(masked, z)
         direction = truncation.finish(z, quotient)
         residual = _BASE.subtract(residual, multiplier.matvec(direction))
         theta = _BASE.add(theta, direction)

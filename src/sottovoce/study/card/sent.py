@@ -8,7 +8,7 @@ from sottovoce.protocols import messages
 from sottovoce.protocols.blind_sum import messages as blind_sums
 from sottovoce.protocols.blind_sum.graphs import ALL_UP_TO
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum import bit_check, dealing, fast_labels, labels, opening
+from sottovoce.protocols.quorum import bit_check, dealing, fast_labels, labels, opening, told_check
 from sottovoce.protocols.quorum import bits as quorum_bits
 from sottovoce.protocols.quorum import comparison as quorum_comparison
 from sottovoce.protocols.quorum import moment_check as quorum_moment_check
@@ -201,7 +201,7 @@ def _quorum_solve(study: Study) -> Iterator[Stage]:
     yield "contributions", (quorum_sums, *_mean(study), quorum_contributions)
     yield "contributions", (quorum_moment_check,)
     yield "sealed solve", (dealing, opening, quorum_truncation, quorum_products)
-    yield "sealed solve", (quorum_comparison, quorum_solve)
+    yield "sealed solve", (quorum_comparison, quorum_solve, told_check)
     yield "model in shares", (quorum_training,)
 
 
@@ -318,6 +318,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     blind_sums.RingTotal: _adds_around_rings,
     holders.MaskedShare: _never,
     quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
+    study_sums.SumNoted: study_sums.may_shrink,
     quorum_queries.LabelsReady: lambda study: study.fast_labels,
     quorum_queries.TellLabels: lambda study: study.fast_labels,
     labels.QuorumScore: _opens(Opens.SCORES),

@@ -38,6 +38,7 @@ from sottovoce.protocols.quorum.sums import (
     take_sum,
 )
 from sottovoce.study.party_context import PartyContext
+from sottovoce.study.study import Study
 
 # The round numbers of these sums' one-time material; solves and queries have others.
 _SUM_ROUND = 2**20
@@ -134,7 +135,7 @@ def wait_to_add(
 
 def hear_of_all(party: PartyContext, what: Summand, peers: Sequence[str]) -> Party[None]:
     """At a member: every other member has written down the same sum, or nothing is given."""
-    if not _may_shrink(party):
+    if not may_shrink(party.study):
         return
     others = [name for name in party.study.quorum_of(peers).members if name != party.name]
     for to in (*others, party.study.roster.coordinator):
@@ -149,9 +150,9 @@ def _noted(what: Summand, member: str) -> Party[None]:
         raise ViolationError("the sum that it agreed to is another one", party=member)
 
 
-def _may_shrink(party: PartyContext) -> bool:
+def may_shrink(study: Study) -> bool:
     """Whether a sum over fewer peers than all has enough members: else no two sets differ."""
-    return len(party.study.roster.peers) > party.study.quorum.needed
+    return len(study.roster.peers) > study.quorum.needed
 
 
 def let_add(
@@ -166,7 +167,7 @@ def let_add(
     note_opened(party, name, peers, series)
     for seat in (*quorum.members, *peers):
         yield Send(seat, AddUp(what.bound(), tuple(peers)))
-    if _may_shrink(party):
+    if may_shrink(party.study):
         for member in quorum.members:
             yield from _noted(what, member)
     return Opener(quorum)
