@@ -25,6 +25,7 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     held_out,
+    mean_words,
     penalty,
 )
 from sottovoce.text.documents import Document
@@ -119,7 +120,8 @@ class CorpusContest:
     def _plan(self, pair: SplitPair, encoder: EncoderName | None) -> StudyPlan:
         """The plan of somebody who changes nothing."""
         labels = Labels.distinct(label_of(one) for one in pair.train)
-        about = Circumstances(len(labels.names), documents=len(pair.train))
+        length = mean_words(pair.train)
+        about = Circumstances(len(labels.names), documents=len(pair.train), words=length)
         row = columns({"encoder": encoder, **self.settings}, about)
         return StudyPlan(
             "contest",

@@ -237,6 +237,15 @@ def test_numbers_of_numpy_are_the_same_study() -> None:
     assert plans[0].settings() == plans[1].settings() == plans[2].settings()
 
 
+def test_the_plan_goes_by_how_long_the_texts_are() -> None:
+    tails = {}
+    for words in (99, 100):
+        part = (["word " * words, "another " * words], ["yes", "no"])
+        plan = TextClassifier()._plan(LocalFederation(dict.fromkeys("abc", part)))
+        tails[words] = plan.beside.tail_of
+    assert tails == {99: "all", 100: "words"}
+
+
 def test_a_federation_shows_who_takes_part_with_how_many_documents() -> None:
     assert repr(LocalFederation(dict.fromkeys("abc", PART))) == (
         "LocalFederation(documents of a: 2, b: 2, c: 2)"

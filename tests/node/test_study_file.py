@@ -64,6 +64,8 @@ def test_the_defaults_that_the_example_shows_are_those_that_hold() -> None:
         "thresholds",
         "labelling",
         "types",
+        "documents",
+        "words_per_document",
         "words",
         "distrusted",
         "operating_point",
@@ -102,6 +104,21 @@ def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
     assert wide.width == 2048 + 2048 + 256 + 512 + 1
     listed = parse_study(with_line('dictionary = "given"\nwords = ["a", "b"]')).plan
     assert (listed.features, listed.beside, listed.reading.ngrams) == (2, Blocks(), NGrams())
+
+
+def test_a_plan_goes_by_what_it_is_told_about_the_documents() -> None:
+    told = parse_study(with_line("documents = 3000\nwords_per_document = 250")).plan
+    assert (told.features, told.held_out) == (4096, 0.05)
+    assert told.beside == Blocks(tail=2048, tail_idf=2.0, tail_of="words")
+    assert told.reading.ngrams == NGrams((1, 2))
+    alone = parse_study(with_line('words_per_document = 250\ntail_of = "all"\nheld_out = 0.1')).plan
+    assert (alone.features, alone.held_out) == (4096, 0.1)
+    assert alone.beside == Blocks(tail=1024, tail_idf=2.0)
+    for wrong in ("documents = -1", "words_per_document = -1"):
+        name = wrong.split(" = ", maxsplit=1)[0]
+        with pytest.raises(InputError, match=f"study.{name}: expected at least 0, found -1") as at:
+            parse_study(with_line(wrong))
+        assert at.value.hints == (f"{name} = 500",)
 
 
 def test_whatever_a_plan_can_say_to_people_has_its_key() -> None:

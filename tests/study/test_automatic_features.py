@@ -1,11 +1,21 @@
 """How wide the blocks of a row are, by rules that ask for public numbers alone."""
 
+from dataclasses import replace
+
 import pytest
 
-from sottovoce.study.automatic_features import AUTO, Circumstances, columns, held_out, penalty
+from sottovoce.study.automatic_features import (
+    AUTO,
+    Circumstances,
+    columns,
+    held_out,
+    mean_words,
+    penalty,
+)
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.reading import Level
+from sottovoce.text.documents import Document
+from sottovoce.text.reading import Level, NGrams
 
 KERNEL = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
 
@@ -30,6 +40,40 @@ def test_rows_grow_with_documents_and_get_a_kernel_with_many_classes(
 ) -> None:
     result = columns({}, about)
     assert (result.features, result.beside) == (features, beside)
+
+
+LONG = Blocks(tail=2048, tail_idf=2.0, tail_of="words")
+
+
+@pytest.mark.parametrize(
+    ("about", "features", "beside", "characters"),
+    [
+        (Circumstances(2, documents=2048, words=100), 4096, LONG, None),
+        (Circumstances(2, documents=2048, words=99), 4096, Blocks(tail=1024, tail_idf=2.0), (3, 5)),
+        (Circumstances(2, documents=2047, words=300), 4096, replace(LONG, tail=1024), (3, 5)),
+        (Circumstances(2, documents=200, words=300), 4096, replace(LONG, tail=512), (3, 5)),
+        (Circumstances(2, words=300), 4096, replace(LONG, tail=1024), (3, 5)),
+        (Circumstances(2, Level.SENTENCE, words=300), 2048, replace(LONG, tail_of="all"), (3, 5)),
+    ],
+)
+def test_of_long_texts_the_tail_is_of_words_and_of_many_no_characters_are_read(
+    about: Circumstances, features: int, beside: Blocks, characters: tuple[int, int] | None
+) -> None:
+    result = columns({}, about)
+    assert (result.features, result.beside) == (features, beside)
+    assert result.ngrams == NGrams((1, 2), characters)
+
+
+def test_what_is_told_about_characters_holds_for_long_texts() -> None:
+    about = Circumstances(2, documents=5000, words=300)
+    assert columns({"characters": (2, 4)}, about).ngrams.characters == (2, 4)
+    assert columns({"features": 500}, about).ngrams.characters == (3, 5)
+    assert columns({"tail_of": "all"}, about).beside.tail_of == "all"
+
+
+def test_words_of_a_document_are_counted_between_spaces() -> None:
+    assert mean_words([Document("a  b\nc"), Document("")]) == 1.5
+    assert mean_words([]) == 0
 
 
 def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> None:

@@ -8,11 +8,13 @@ from harness.studies import notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan, Study, rehearsal
-from sottovoce.study.rehearsal import check_documents, refuse_unfit
+from sottovoce.study.rehearsal import Rehearsed, check_documents, refuse_unfit
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import scales_of
+from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
+from sottovoce.text.reading import NGrams, Reading
 from sottovoce.text.tokens import WordTokenizer
 
 PLAN = InsecureToyPlan(
@@ -37,6 +39,9 @@ def test_documents_of_two_classes_pass() -> None:
     assert (many.documents, few.documents) == (len(NORTH), 6)
     assert many.features > few.features > 0
     said = " ".join(many.sentences(study().plan))
+    assert f"{many.features} words are in at least 3" in said
+    rich = replace(PLAN, reading=Reading(ngrams=NGrams((1, 2), (3, 5))))
+    said = " ".join([said, *many.sentences(rich)])
     assert f"{many.features} words and stretches of characters are in at least 3" in said
     assert "takes at most 8" in said
 
@@ -46,6 +51,26 @@ def test_a_class_that_no_row_has_is_named() -> None:
     rehearsed = check_documents(study(labels=labels), "north", NORTH)
     said = " ".join(rehearsed.sentences(study().plan))
     assert "no row here has 'never': other sites must bring such rows" in said
+
+
+@pytest.mark.parametrize(
+    ("length", "tail_of", "tail", "reads"),
+    [
+        (100, "all", 64, "short"),
+        (99, "words", 64, "long"),
+        (100, "words", 64, None),
+        (99, "all", 64, None),
+        (100, "all", 0, None),
+    ],
+)
+def test_a_peer_is_told_where_the_plan_expects_texts_of_another_length(
+    length: int, tail_of: str, tail: int, reads: str | None
+) -> None:
+    plan = replace(PLAN, beside=Blocks(tail=tail, tail_of=tail_of))
+    said = " ".join(Rehearsed(9, length, 20, {}).sentences(plan))
+    assert f"9 documents to train with, of {length} words on average" in said
+    assert (f"the plan reads {reads} texts" in said) == (reads is not None)
+    assert (f"words_per_document = {length} in study.toml" in said) == (reads is not None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide, provided
 from sottovoce.text.features import NORM_PARTS, FeatureReader, FeatureSpace
 from sottovoce.text.hashing import PUBLIC, DictionaryKey
-from sottovoce.text.reading import Level, Reading
+from sottovoce.text.reading import Level, NGrams, Reading
 
 SMALL = provide(SmallEncoder())
 WORDS = GivenDictionary(("fever", "pain"))
@@ -41,6 +41,18 @@ def test_the_tail_s_columns_and_signs_follow_from_the_key() -> None:
     assert first.indices.tolist() != second.indices.tolist()
     again = rows_of(Blocks(tail=512), TEXTS[1], key=DictionaryKey(bytes([1]) * 32)).unit()
     assert (again - first).nnz == 0
+
+
+def test_a_tail_of_words_alone_has_no_pairs_and_no_stretches_of_characters() -> None:
+    rich = Reading(ngrams=NGrams((1, 2), (3, 5)))
+    alone = rows_of(Blocks(tail=64, tail_of="words"), *TEXTS, reading=rich).unit()
+    assert (alone - rows_of(Blocks(tail=64), *TEXTS).unit()).nnz == 0
+    assert (alone - rows_of(Blocks(tail=64), *TEXTS, reading=rich).unit()).nnz > 0
+    pairs = Reading(ngrams=NGrams((2, 2)))
+    listed = GivenDictionary(("a cough",))
+    reader = FeatureReader(FeatureSpace(listed, pairs, blocks=Blocks(tail=8, tail_of="words")))
+    # Without single words there is nothing for such a tail.
+    assert reader.read([Document(TEXTS[0])]).tf.nnz == 1
 
 
 def test_tail_places_are_even_and_signs_are_fair() -> None:
@@ -147,6 +159,7 @@ def test_sentences_have_vectors_of_their_own_and_tokens_those_of_their_window() 
         ({"encoder_weight": 0.3}, "encoder_weight of 4, 2, 1"),
         ({"kernel_weight": 0.0}, "kernel_weight of 4, 2, 1"),
         ({"tail_idf": 0.3}, "tail_idf from 0.5 to 16 in halves"),
+        ({"tail_of": "pairs"}, "tail_of to be one of all, words, found 'pairs'"),
     ],
 )
 def test_impossible_blocks_are_refused_by_name(settings: dict[str, object], says: str) -> None:

@@ -66,6 +66,7 @@ class PlanRehearsal:
             "peers": {
                 name: {
                     "documents": rehearsed.documents,
+                    "words": round(rehearsed.words),
                     "features": rehearsed.features,
                     "rare": dict(rehearsed.rare),
                 }

@@ -30,6 +30,7 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     encoder_setting,
+    held_out,
     penalty,
 )
 from sottovoce.study.choices import (
@@ -47,7 +48,7 @@ from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.plan import CLASS_WEIGHTS, StudyPlan
 from sottovoce.study.release import RELEASES
-from sottovoce.text.blocks import Blocks
+from sottovoce.text.blocks import TAILS, Blocks
 from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling, Scheme
@@ -100,6 +101,9 @@ KEYS: Mapping[str, SettingKind] = {
     "features": _or_auto(WHOLE),
     "tail": _or_auto(WHOLE),
     "tail_idf": NUMBER,
+    "tail_of": one_of(TAILS),
+    "documents": WHOLE,
+    "words_per_document": NUMBER,
     "encoder": TEXT,
     "encoder_weight": NUMBER,
     "kernel": _or_auto(WHOLE),
@@ -146,13 +150,17 @@ KEYS: Mapping[str, SettingKind] = {
     "addition": one_of(Addition),
 }
 # Settings of the plan that are made from others, or read with them; the rest goes there as it is.
-_MADE = {"name", "labels", "labelling", "features", "alpha", "distrusted", "class_weight"}
+_MADE = {
+    *("name", "labels", "labelling", "features", "alpha", "distrusted", "class_weight"),
+    "held_out",
+}
 _PLAIN = tuple(field.name for field in fields(StudyPlan) if field.name in KEYS.keys() - _MADE)
 # What a study of [columns] alone has no use for.
 _OF_TEXT = frozenset(
     {
         *("level", "labelling", "types", "ngrams", "characters", "reach", "affix", "tail"),
-        *("tail_idf", "encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
+        *("tail_idf", "tail_of", "words_per_document"),
+        *("encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
         *("dictionary", "words", "select", "bucket_bits", "small_cells", "feature_min_peers"),
         *("tf_cap", "idf", "bias", "scaled", "centre"),
     }
@@ -210,6 +218,7 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             class_weight=class_weight(
                 given.get("class_weight", AUTO), about, exclusive=labels.exclusive
             ),
+            held_out=held_out(given.get("held_out", AUTO), about),
             grounds=Grounds(**_some(given, *GROUNDS)),
             **_some(given, *_PLAIN),
         )
@@ -271,7 +280,8 @@ def _about(given: Mapping[str, Any], labels: Labels) -> Circumstances:
     """The figures that the rules look at."""
     dictionary = DictionaryKind(given.get("dictionary", DictionaryKind.JOINT))
     engine = Engine(given.get("engine", Engine.AUTO))
-    return Circumstances(len(labels.names), _level(given), dictionary, engine)
+    documents, words = given.get("documents"), given.get("words_per_document")
+    return Circumstances(len(labels.names), _level(given), dictionary, engine, documents, words)
 
 
 def _level(given: Mapping[str, Any]) -> Level:

@@ -35,6 +35,7 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     held_out,
+    mean_words,
     penalty,
 )
 from sottovoce.study.choices import DictionaryKind, Engine
@@ -76,7 +77,7 @@ class TextClassifier(SealedEstimator):
     Parameters
     ----------
     features : how many words, word pairs and stretches of characters are selected jointly, at
-        most; "auto" goes by the number of classes, and adds a tail.
+        most; "auto" goes by classes, documents and their length, and adds a tail.
     engine : "quorum" (the peers by themselves, from three on), "shares" (with an evaluator and a
         dealer), "paillier" (without a dealer, few features), or "auto": the first that can be.
     release : "sealed" (labels only), "margin" (scores to the asker) or "peers" (weights too).
@@ -92,7 +93,7 @@ class TextClassifier(SealedEstimator):
         that answers, else without: a `VerdictWarning` says so).
     ngrams : (1, 2) counts words and word pairs, (1, 1) words alone.
     characters : (3, 5) counts stretches of three to five characters inside words, too; None does
-        not, "auto" does.
+        not, "auto" does unless `features` is "auto" and texts are long.
     tail : columns for words that were not selected, by keyed hash; 0 is none, "auto" some where
         `features` is "auto".
     encoder : "none", a folder or package that holds a frozen encoder ("wordllama"), or its name.
@@ -412,10 +413,11 @@ class TextClassifier(SealedEstimator):
 
     def _about(self, federation: LocalFederation, classes: int, level: Level) -> Circumstances:
         """The figures that the rules look at."""
-        documents = sum(map(len, federation.documents.values()))
+        documents = [document for mine in federation.documents.values() for document in mine]
         engine = one_of(Engine, self.engine, "engine")
         dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
-        return Circumstances(classes, level, dictionary, engine, documents)
+        length = mean_words(documents)
+        return Circumstances(classes, level, dictionary, engine, len(documents), length)
 
     def _row(self, about: Circumstances) -> Columns:
         """Return the parts of a row, by the rules where they are asked."""

@@ -1,17 +1,18 @@
 """The widths of a row's blocks for `features = "auto"`, by public rules.
 
 The rules were measured on corpora (docs/accuracy.md). They use only numbers of the plan, or numbers
-that its author knows: how many classes there are, and about how many documents.
+that its author knows: how many classes there are, about how many documents, and how long.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from sottovoce.errors import InputError
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.setting_kinds import whole
-from sottovoce.text.blocks import Blocks
+from sottovoce.text.blocks import WORDS_ALONE, Blocks
+from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.reading import Level, NGrams
 
@@ -31,6 +32,11 @@ _FEW_FEATURES = 128
 _MANY_CLASSES = 32
 # With more words a tail weighs less, because it has nearly all words of long documents.
 _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
+# Of documents of so many words, pairs and stretches of characters would fill the tail with noise.
+LONG_TEXT = 100
+_LONG_TEXT_TAIL: Mapping[str, Any] = {**_LIGHT_TAIL, "tail_of": WORDS_ALONE}
+# So many of these tell enough words, and need no stretches of characters; fewer do.
+_ENOUGH_LONG_TEXTS = 2048
 # A tail wider than this many times the documents does not distinguish more words.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
@@ -48,13 +54,26 @@ _KERNEL: Mapping[str, Any] = {"kernel": 2048, "kernel_weight": 2.0, "kernel_widt
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The facts that the rules may use; without a number of `documents`, many are assumed."""
+    """The facts that the rules may use; without a number of `documents`, many are assumed.
+
+    `words` is how many words, between spaces, a document has on average; unknown, they are few.
+    """
 
     classes: int
     level: Level = Level.DOCUMENT
     dictionary: DictionaryKind = DictionaryKind.JOINT
     engine: Engine = Engine.AUTO
     documents: int | None = None
+    words: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("documents", self.documents), ("words_per_document", self.words)):
+            if value is not None and value < 0:
+                raise InputError(
+                    f"{name}: expected at least 0, found {value:g}",
+                    hints=(f"{name}=500",),
+                    setting=name,
+                )
 
     @property
     def chooses(self) -> bool:
@@ -67,9 +86,25 @@ class Circumstances:
         return self.classes > _MANY_CLASSES
 
     @property
+    def is_long(self) -> bool:
+        """Whether documents are long."""
+        return (self.words or 0) >= LONG_TEXT and self.level is Level.DOCUMENT
+
+    @property
+    def has_enough_words(self) -> bool:
+        """Whether words and pairs of words are enough, without stretches of characters."""
+        return self.is_long and (self.documents or 0) >= _ENOUGH_LONG_TEXTS
+
+    @property
     def takes_few(self) -> bool:
         """Whether a row has only few words and no other columns: on ciphertexts, and for tokens."""
         return self.engine is Engine.PAILLIER or self.level is Level.TOKEN
+
+
+def mean_words(documents: Iterable[Document]) -> float:
+    """How many words, between spaces, a document has on average."""
+    words = [len(document.text.split()) for document in documents]
+    return sum(words) / max(len(words), 1)
 
 
 @dataclass(frozen=True)
@@ -95,12 +130,19 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
     elif by_rule:
         beside["tail"] = _tail(about)
     if by_rule and not about.takes_few:
-        beside = {**(_KERNEL if about.has_many_classes else _LIGHT_TAIL), **beside}
+        beside = {**_blocks(about), **beside}
     return Columns(
         whole(asked.get("features", _features(about)), "features"),
-        _ngrams(asked, about),
+        _ngrams(asked, about, words_alone=by_rule and about.has_enough_words),
         Blocks(**beside),
     )
+
+
+def _blocks(about: Circumstances) -> Mapping[str, Any]:
+    """The settings of the blocks beside words and tail."""
+    if about.has_many_classes:
+        return _KERNEL
+    return _LONG_TEXT_TAIL if about.is_long else _LIGHT_TAIL
 
 
 def _is_auto(value: object) -> bool:
@@ -110,25 +152,27 @@ def _is_auto(value: object) -> bool:
 def _features(about: Circumstances) -> int:
     if about.engine is Engine.PAILLIER:
         return _FEW_FEATURES
-    enough = (about.documents or 0) >= _ENOUGH_DOCUMENTS and not about.has_many_classes
+    many = (about.documents or 0) >= _ENOUGH_DOCUMENTS or about.is_long
+    enough = many and not about.has_many_classes
     return _WIDE if enough and about.chooses and not about.takes_few else FEATURES
 
 
 def _tail(about: Circumstances) -> int:
     if about.takes_few:
         return 0
-    widest = _WIDE_TAIL if _features(about) == _WIDE else FEATURES
+    narrow = _features(about) == _WIDE and not about.has_enough_words
+    widest = _WIDE_TAIL if narrow else FEATURES
     if about.documents is None:
         return widest
     wanted = max(_NARROWEST_TAIL, _TAIL_PER_DOCUMENT * about.documents)
     return min(widest, 1 << (wanted - 1).bit_length())
 
 
-def _ngrams(asked: Mapping[str, Any], about: Circumstances) -> NGrams:
+def _ngrams(asked: Mapping[str, Any], about: Circumstances, *, words_alone: bool) -> NGrams:
     """Return words, pairs of words and stretches of characters; a given list has words alone."""
     listed = about.dictionary is DictionaryKind.GIVEN
     words = _lengths(asked.get("ngrams", (1, 1) if listed else WORDS), "ngrams")
-    parts = asked.get("characters", None if listed else CHARACTERS)
+    parts = asked.get("characters", None if listed or words_alone else CHARACTERS)
     return NGrams(words, None if parts in {None, "none"} else _lengths(parts, "characters"))
 
 

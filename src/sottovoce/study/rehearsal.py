@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 
 from sottovoce.errors import InputError
+from sottovoce.study.automatic_features import LONG_TEXT, mean_words
 from sottovoce.study.choices import DictionaryKind, Engine, Rare
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.rare_classes import rare_classes, without_rare
@@ -19,6 +20,7 @@ from sottovoce.study.stages.contributions import scales_of
 from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
 from sottovoce.study.study import Study
+from sottovoce.text.blocks import WORDS_ALONE
 from sottovoce.text.counts import Counts
 from sottovoce.text.documents import Document
 from sottovoce.text.hashing import PUBLIC
@@ -32,16 +34,18 @@ _FIRST = 64
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """The numbers of a peer's training documents, and of features that are in enough of them."""
+    """The numbers of a peer's training documents, of their words, and of features in enough."""
 
     documents: int
+    words: float
     features: int
     rare: Mapping[str, int]
     absent: tuple[str, ...] = ()
 
     def sentences(self, plan: StudyPlan) -> Iterator[str]:
         """Yield the numbers as sentences."""
-        yield f"{self.documents:,} documents to train with"
+        yield f"{self.documents:,} documents to train with, of {self.words:,.0f} words on average"
+        yield from self._lengths(plan)
         for name, number in self.rare.items():
             becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
             yield (
@@ -52,24 +56,37 @@ class Rehearsed:
             names = ", ".join(map(repr, self.absent))
             yield f"no row here has {names}: other sites must bring such rows"
         if plan.dictionary is DictionaryKind.JOINT:
+            kinds = "words and stretches of characters" if plan.reading.has_parts else "words"
             yield (
-                f"{self.features:,} words and stretches of characters are in at least "
+                f"{self.features:,} {kinds} are in at least "
                 f"{plan.min_documents} of them; the joint dictionary takes at most "
                 f"{plan.features:,}"
+            )
+
+    def _lengths(self, plan: StudyPlan) -> Iterator[str]:
+        """Advice, where a row with a tail is not what the rules make for documents this long."""
+        if not plan.beside.tail or plan.level is not Level.DOCUMENT:
+            return
+        of_long, is_long = plan.beside.tail_of == WORDS_ALONE, self.words >= LONG_TEXT
+        if of_long != is_long:
+            yield (
+                f"the plan reads {'long' if of_long else 'short'} texts: with features "
+                f'= "auto", words_per_document = {self.words:.0f} in study.toml suits these better'
             )
 
 
 def check_documents(study: Study, name: str, documents: Sequence[Document]) -> Rehearsed:
     """Refuse documents with which peer `name` would stop the study for itself, or for all.
 
-    Words are hashed without a key here, and only two numbers are kept.
+    Words are hashed without a key here, and only three numbers are kept.
     """
     training, rare = _to_train_with(study, name, documents)
     counts = own_counts(study, name, training, PUBLIC)
     _check_minimum(study, name, counts)
     by_class = zip(study.plan.labels.names, counts.rows_by_class.tolist(), strict=True)
     absent = tuple(label for label, rows in by_class if not rows and label not in rare)
-    return Rehearsed(len(training), int(np.count_nonzero(counts.total)), rare, absent)
+    features = int(np.count_nonzero(counts.total))
+    return Rehearsed(len(training), mean_words(training), features, rare, absent)
 
 
 def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:

@@ -2,8 +2,9 @@
 
     words | tail | encoder | kernel | further columns | bias
 
-`tail`     words that were not selected, hashed with signs into so many columns. They share the
-           words' length: words and tail together have length 1.
+`tail`     what was not selected, hashed with signs into so many columns: words, pairs of words and
+           stretches of characters, or single words alone. They share the words' length: words and
+           tail together have length 1.
 `encoder`  the vector of a frozen encoder, of length 1 times the block's weight.
 `kernel`   cos(s·xR + b) of that vector x (without an encoder, of words and tail), with R normal
            and b uniform, drawn from a public seed: linear regression on these columns is
@@ -35,6 +36,8 @@ GRID_BITS = 6
 # Additional fraction bits of an encoder's entries, which are about 1/√columns.
 _FINER = 4
 MOST_TAIL = 1 << 15
+WORDS_ALONE = "words"
+TAILS = ("all", WORDS_ALONE)
 MOST_KERNEL = 1 << 14
 # The upper bits of an id select the bucket; column and sign of the tail are drawn anew.
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
@@ -44,12 +47,14 @@ _MIX = np.uint64(0xFF51AFD7ED558CCD)
 class Blocks:
     """The blocks of a study: the width and the weight of each (weights are powers of two).
 
-    `tail_idf` is the weight of a tail's word, for which no idf was counted. An `encoder_weight` of
-    0 leaves the vectors out but keeps their kernel columns.
+    `tail_idf` is the weight of a tail's word, for which no idf was counted. `tail_of` says what
+    falls into the tail: "all" that was not selected, or single "words" alone. An `encoder_weight`
+    of 0 leaves the vectors out but keeps their kernel columns.
     """
 
     tail: int = 0
     tail_idf: float = 3.0
+    tail_of: str = "all"
     encoder: EncoderName | None = None
     encoder_weight: float = 1.0
     kernel: int = 0
@@ -71,6 +76,12 @@ class Blocks:
             "tail_idf",
             f"expected a tail_idf from 0.5 to 16 in halves, found {self.tail_idf:g}",
             "tail_idf=3.0",
+        )
+        yield SettingFault(
+            self.tail_of not in TAILS,
+            "tail_of",
+            f"expected tail_of to be one of {', '.join(TAILS)}, found {self.tail_of!r}",
+            f"tail_of='{WORDS_ALONE}'",
         )
         yield SettingFault(
             not 0 <= self.kernel <= MOST_KERNEL,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError
-from sottovoce.text.blocks import Blocks, tail_places
+from sottovoce.text.blocks import WORDS_ALONE, Blocks, tail_places
 from sottovoce.text.columns import GRID, ROW, Column, encode_columns
 from sottovoce.text.dictionaries import Dictionary, GivenDictionary
 from sottovoce.text.documents import Document, Fragment
@@ -237,6 +237,8 @@ class FeatureReader:
         if tail:
             # A word whose own column is left out does not go into the tail either.
             rest = columns < 0
+            if self._space.blocks.tail_of == WORDS_ALONE:
+                rest[occurrences.singles :] = False
             places, signs = tail_places(occurrences.ids[rest], tail)
             kept = self._kept[size + places]
             cells = occurrences.rows[rest] * width + size + places

@@ -28,6 +28,8 @@ class Occurrences:
     ids: Ids
     places: list[list[Fragment]]
     """The parts of each document that its rows stand for."""
+    singles: int = 0
+    """So many of the occurrences are single words; these come first."""
 
     @property
     def count(self) -> int:
@@ -135,10 +137,12 @@ class PieceMemory:
         numbers = np.fromiter(flat, np.int64, len(flat))
         of_piece = np.repeat(np.arange(len(lengths)), lengths)
         words = self._words(*self._tokens.gather(numbers, of_piece))
+        singles = len(words[0][0]) if self._reading.shortest == 1 else 0
         if self._reading.has_parts:
             words.append(self._parts.gather(numbers, of_piece))
         of_feature = np.concatenate([rows for rows, _ in words])
-        return Occurrences(of_feature, np.concatenate([ids for _, ids in words]), places)
+        ids = np.concatenate([ids for _, ids in words])
+        return Occurrences(of_feature, ids, places, singles)
 
     def _words(self, rows: Numbers, ids: Ids) -> list[tuple[Numbers, Ids]]:
         words = []
