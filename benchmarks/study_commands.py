@@ -112,8 +112,8 @@ def sealed(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="sms_spam.csv, mts_dialog.jsonl, a folder of these, or any labelled source; "
-            f"else ${DATA}."
+            help="sms_spam.csv, mts_dialog.jsonl, maccrobat_brat (by token), a folder of these, or "
+            f"any labelled source; else ${DATA}."
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,

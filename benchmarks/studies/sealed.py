@@ -2,13 +2,14 @@
 
 The plaintext twin has the same dictionary (under the study's own key) and all peers' rows. A
 study does not start with a class that has too few documents: such classes are left out of
-training and test alike, and counted.
+training and test alike, and counted. Where entities are looked for, rows are tokens.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from benchmarks.studies.accuracy import (
     simulated_peers,
     split_pairs,
 )
-from benchmarks.studies.corpora import mts_pair
+from benchmarks.studies.corpora import ENTITIES, mts_pair
 from benchmarks.studies.rosters import roster_for
 from benchmarks.timing import cpu_seconds
 from sottovoce.cli.measurements import Row
@@ -28,15 +29,17 @@ from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
-from sottovoce.estimators.plain_text import PlainText, accuracy
+from sottovoce.estimators.plain_text import PlainText
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
+from sottovoce.text.features import FeatureReader
+from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Classes, Labels, label_name
 from sottovoce.text.passes import rounded_count
-from sottovoce.text.reading import NGrams, Reading
+from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.selection import chosen
 
 Progress = Callable[[str], None]
@@ -51,17 +54,30 @@ class SealedTask:
     setting: AccuracySetting
     engine: Engine = Engine.AUTO
     beside: Blocks = field(default_factory=Blocks)
+    entities: tuple[str, ...] = ()
+    """Types of entities: then every token is a row, inside of one or not."""
+
+    def labelling(self, train: Sequence[Document]) -> Labelling:
+        """Where labels of rows come from."""
+        if self.entities:
+            return Labelling.by_entity(Scheme.INSIDE, self.entities)
+        return Labelling(Labels.distinct(_label(document) for document in train))
 
 
 def known_tasks(place: Path, setting: AccuracySetting, *, splits: int) -> Iterator[SealedTask]:
     """The sets known by name: the one at this place, or those that lie in the folder."""
-    files = {path.name: path for path in (sorted(place.iterdir()) if place.is_dir() else [place])}
+    within = sorted(place.iterdir()) if place.is_dir() else []
+    files = {path.name: path for path in (place, *within)}
     if "sms_spam.csv" in files:
         documents = list(open_source(files["sms_spam.csv"]))
         yield SealedTask("SMS", tuple(split_pairs(documents, splits=splits)), setting)
     if "mts_dialog.jsonl" in files:
         pair = mts_pair(files["mts_dialog.jsonl"])
         yield SealedTask("MTS", (pair,), replace(setting, ngrams=(1, 1)))
+    if "maccrobat_brat" in files:
+        pairs = tuple(split_pairs(list(open_source(files["maccrobat_brat"])), splits=splits))
+        words = replace(setting, ngrams=(1, 1))
+        yield SealedTask("MACCROBAT", pairs, words, entities=ENTITIES)
 
 
 def source_task(
@@ -74,7 +90,7 @@ def source_task(
 
 @dataclass(frozen=True)
 class SplitResult:
-    """One split: how many documents, and how many of the test documents are right."""
+    """One split: how many documents to train with, and how many of the rows to test are right."""
 
     study: Study
     train: int
@@ -84,7 +100,7 @@ class SplitResult:
     right: int
     plain_right: int
     alone_right: tuple[int, ...]
-    logistic_right: int
+    logistic_right: int | None
     seconds: float
 
 
@@ -108,6 +124,7 @@ def measure(
     accuracies = [sum(split.right for split in splits) / test]
     accuracies += [sum(split.plain_right for split in splits) / test]
     alone = zip(*(split.alone_right for split in splits), strict=True)
+    pooled = [split.logistic_right for split in splits if split.logistic_right is not None]
     return {
         "set": task.name,
         "engine": str(study.engine),
@@ -124,7 +141,7 @@ def measure(
         "plain_accuracy": accuracies[1],
         "points": 100 * (accuracies[0] - accuracies[1]),
         "best_alone": max(sum(right) for right in alone) / test,
-        "pooled_logistic": sum(split.logistic_right for split in splits) / test,
+        "pooled_logistic": sum(pooled) / test if pooled else None,
         "seconds": sum(split.seconds for split in splits),
     }
 
@@ -144,30 +161,37 @@ def _found(
     start = cpu_seconds()
     outcome = _train(plan, parts)
     seconds = cpu_seconds() - start
-    progress(f"{task.name}: asking for {len(pair.test)} labels")
+    progress(f"{task.name}: asking for the labels of {len(pair.test)} documents")
     sealed = outcome.classify("peer 1", pair.test).classes
     progress(f"{task.name}: in plaintext, together and alone")
     everything, key = list(parts.values()), outcome.models["peer 1"].key
-    plain = PlainText.learn(plan, everything, key=key).predict(pair.test)
+    together = PlainText.learn(plan, everything, key=key)
+    plain, true = together.predict(pair.test), _truth(plan, together, pair.test)
     # Alone, a peer has the features that its own documents have.
     alone = (PlainText.learn(plan, [part]).predict(pair.test) for part in everything)
-    size = len(pair.test)
 
     def right(labels: Sequence[Classes]) -> int:
-        return round(accuracy(plan, pair.test, labels) * size)
+        return sum(label == of_row for label, of_row in zip(labels, true, strict=True))
 
+    pooled = None if task.entities else round(pooled_accuracy(pair) * len(true))
     return SplitResult(
         outcome.study,
         len(pair.train),
-        size,
-        len(task.pairs[0].train) + len(task.pairs[0].test) - len(pair.train) - size,
+        len(true),
+        sum(map(len, (task.pairs[0].train, task.pairs[0].test))) - len(pair.train) - len(pair.test),
         sum(label == plain_label for label, plain_label in zip(sealed, plain, strict=True)),
         right(sealed),
         right(plain),
         tuple(right(labels) for labels in alone),
-        round(pooled_accuracy(pair) * size),
+        pooled,
         seconds,
     )
+
+
+def _truth(plan: StudyPlan, model: PlainText, documents: Sequence[Document]) -> list[Classes]:
+    """The classes of every row of the documents."""
+    places = FeatureReader(model.space, model.key).read(documents).places
+    return list(chain.from_iterable(map(plan.labelled.classes, documents, places)))
 
 
 def study_plan(
@@ -176,19 +200,21 @@ def study_plan(
     """The study's plan, with as many features as survive if they are fewer than asked for."""
     setting = task.setting
     (pair,) = task.pairs
-    labels = Labels.distinct(_label(document) for document in pair.train)
+    labelling = task.labelling(pair.train)
+    level = Level.TOKEN if task.entities else Level.DOCUMENT
     plan = kind(
         f"bench {task.name}",
-        labels,
+        labelling.labels,
+        labelling=labelling,
         features=setting.features,
-        reading=Reading(ngrams=NGrams(setting.ngrams)),
+        reading=Reading(level, NGrams(setting.ngrams)),
         beside=task.beside,
         alpha=setting.alpha,
         engine=task.engine,
         min_documents=setting.min_documents,
         key_bits=key_bits,
         held_out=0.0,
-        query_budget=100 * len(pair.test) + 1000,
+        query_budget=(10_000 if task.entities else 100) * len(pair.test) + 1000,
     )
     counts = reduce(add, (rounded_count(part, plan.count_plan, key=KEY) for part in parts))
     survive = chosen(counts, plan.selection, exclusive=True).size
@@ -204,6 +230,8 @@ def _train(plan: StudyPlan, parts: dict[str, list[Document]]) -> StudyOutcome:
 
 def frequent_enough(task: SealedTask) -> SealedTask:
     """Without the documents of classes with which no study starts."""
+    if task.entities:
+        return task
     (pair,) = task.pairs
     names = Counter(label_name(_label(document)) for document in pair.train)
     fewest = task.setting.min_documents * task.setting.peers

@@ -16,7 +16,7 @@ from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.choices import Engine
-from sottovoce.text.documents import Document
+from sottovoce.text.documents import Document, Fragment, Span
 
 
 def notes(count=400):
@@ -46,6 +46,24 @@ def test_members_find_the_labels_of_plaintext() -> None:
     row = measure(replace(task, engine=Engine.QUORUM), kind=InsecureToyPlan, key_bits=768)
     assert (row["engine"], row["labels"]) == ("quorum", "shares")
     assert row["agreement"] >= 0.95
+
+
+@pytest.mark.soak
+def test_where_entities_are_looked_for_every_token_is_a_row() -> None:
+    def marked(number: int) -> Document:
+        drug, seen = ("aspirin", "heparin", "codeine")[number % 3], ("well", "ill")[number % 2]
+        text = f"Started {drug} on day {number % 7}, seen {seen}."
+        return Document(text, group=str(number), spans=(Span("Drug", (Fragment(8, 15),)),))
+
+    documents = [marked(number) for number in range(150)]
+    setting = AccuracySetting(features=20, peers=3, ngrams=(1, 1))
+    pairs = (SplitPair(documents[:120], documents[120:]),)
+    task = SealedTask("drugs", pairs, setting, Engine.SHARES, entities=("Drug",))
+    row = measure(task, kind=InsecureToyPlan, key_bits=768)
+    assert (row["train"], row["test"], row["classes"]) == (120, 30 * 7, 2)
+    assert row["agreement"] >= 0.99
+    assert row["accuracy"] > 0.95
+    assert row["pooled_logistic"] is None
 
 
 @pytest.mark.soak
