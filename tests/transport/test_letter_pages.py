@@ -4,6 +4,7 @@ import asyncio
 import time
 from dataclasses import replace
 
+import aiohttp
 import pytest
 
 from harness.ports import served_mailbox
@@ -30,6 +31,12 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(request_handlers.RequestHandlers, "_answered", noted)
     return asked
+
+
+@pytest.fixture(autouse=True)
+def long_trial(monkeypatch):
+    """Also the first answer stays open, so that requests can be counted."""
+    monkeypatch.setattr(client, "_TRIAL_SECONDS", 10.0)
 
 
 async def in_turn(alice, bob, count):
@@ -143,4 +150,32 @@ def test_a_changed_part_of_a_long_letter_is_refused_with_the_whole_letter(tmp_pa
             assert came.body == long.body
 
     monkeypatch.setattr(client.CoordinatorLine, "_once", spoil)
+    asyncio.run(story())
+
+
+def test_where_answers_are_kept_until_they_are_whole_pages_are_asked_for_one_by_one(
+    tmp_path, monkeypatch
+):
+    """A proxy that buffers costs one short trial, and not the time of every answer."""
+    request = aiohttp.ClientSession._request
+
+    async def whole(self, *arguments, **options):
+        response = await request(self, *arguments, **options)
+        await response.read()
+        response.content = aiohttp.StreamReader(response.content._protocol, 2**16)
+        response.content.feed_data(response._body)
+        response.content.feed_eof()
+        return response
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            started = time.monotonic()
+            got, _ = await in_turn(alice, bob, 5)
+            assert len(got) == 5
+            assert time.monotonic() - started < 8
+            assert bob._pages_flow is False
+
+    monkeypatch.setattr(client, "_TRIAL_SECONDS", 1.0)
+    monkeypatch.setattr(aiohttp.ClientSession, "_request", whole)
     asyncio.run(story())

@@ -44,7 +44,7 @@ from sottovoce.transport.faults import (
     refusal,
 )
 from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
-from sottovoce.transport.letter_pages import CUT, OpenAnswer
+from sottovoce.transport.letter_pages import CUT, LATE, OpenAnswer
 from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
@@ -57,7 +57,7 @@ from sottovoce.transport.signing import (
     Signer,
     body_digest,
 )
-from sottovoce.transport.versions import AGENT, OFFER, speaks_pages
+from sottovoce.transport.versions import AGENT, OFFER, ONE_PAGE, speaks_pages
 from sottovoce.wire import Value
 
 V = TypeVar("V", bound=Value)
@@ -70,6 +70,8 @@ _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 # How often an upload may make no progress, after restarts and discarded uploads.
 _MOST_SETBACKS = 20
+# The first answer in pages is this short: it shows whether pages come when they are sent.
+_TRIAL_SECONDS = 1.0
 _KEEP_SECONDS = 60.0
 # A process that died without closing its connection seems connected until its last request ends.
 _AT_WORK_SECONDS = LONGEST_WAIT + 5.0
@@ -121,6 +123,8 @@ class CoordinatorLine:
         self._run = self._run_before = b""
         self._open_answer: OpenAnswer | None = None
         self._speaks_pages = False
+        # Whether pages come when they are sent; None until an answer showed it.
+        self._pages_flow: bool | None = None
         self._taking_up = asyncio.Lock()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -208,9 +212,12 @@ class CoordinatorLine:
                 return await self._next_page(answer)
         elif answer is not None:
             answer.close()
+        if self._pages_flow is None:
+            wait = min(wait, _TRIAL_SECONDS)
         query = urlencode({"after": after, "wait": round(wait * 1000)})
         asked = SignedRequest("GET", f"/v1/mailbox?{query}")
-        return await self._at_work(Call(asked, "waiting for letters", wait=wait))
+        offer = ONE_PAGE if self._pages_flow is False else OFFER
+        return await self._at_work(Call(asked, "waiting for letters", wait=wait, offer=offer))
 
     async def _next_page(self, answer: OpenAnswer) -> bytes:
         data = await answer.page()
@@ -392,7 +399,7 @@ class CoordinatorLine:
 
     async def _once(self, call: Call) -> bytes:
         """One try: a signed request and its answer."""
-        headers = {**self._signer.headers(call.asked), PROTOCOL: OFFER, "User-Agent": AGENT}
+        headers = {**self._signer.headers(call.asked), PROTOCOL: call.offer, "User-Agent": AGENT}
         if call.enrolling:
             headers[KEY] = self._identity.public.hex()
         timeout = aiohttp.ClientTimeout(
@@ -402,6 +409,7 @@ class CoordinatorLine:
         )
         if len(call.body):
             headers["Content-Length"] = str(len(call.body))
+        began = time.monotonic()
         # aiohttp's timeout begins once a body was sent; until then we count ourselves.
         async with asyncio.timeout(_ANSWER_SECONDS if call.asked_for else None) as unasked:
             response = await self._open().request(
@@ -418,7 +426,11 @@ class CoordinatorLine:
             )
             self._listen_to_headers(response)
             if response.status == 200 and response.content_type == PAGES_TYPE:
-                return await self._next_page(OpenAnswer(response, call.run))
+                answer = OpenAnswer(response, call.run)
+                await answer.begin()
+                late = LATE * max(call.wait, _TRIAL_SECONDS)
+                self._pages_flow = time.monotonic() - began < late
+                return await self._next_page(answer)
             async with response:
                 data = await bounded(response)
         if response.status != 200:

@@ -10,6 +10,7 @@ import aiohttp
 from sottovoce.course.control import COORDINATOR
 from sottovoce.errors import MalformedError
 from sottovoce.transport.signing import SignedRequest
+from sottovoce.transport.versions import OFFER
 
 _MAX_ANSWER = 8 * 2**20
 _SLICE = 256 * 1024
@@ -26,6 +27,7 @@ class Call:
     enrolling: bool = False
     asked_for: bool = False
     """Whether the body waits until the server asks for it."""
+    offer: str = OFFER
     run: bytes = field(default=b"", repr=False)
     """The run under which letters are read, whose answer may stay open."""
 

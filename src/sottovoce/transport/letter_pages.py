@@ -3,7 +3,9 @@
 An answer to `GET /v1/mailbox` in version 3 of the protocol stays open for the time that the client
 waits: every page is sent when its letters are there, so a recipient asks once and not once a
 letter. A page is four bytes of its length, eight of the seconds in which the server held letters
-back, and its letters; a page without letters is the last.
+back, and its letters; a page without letters is the last. A page of no bytes begins the answer: if
+it does not come at once, something on the way keeps answers until they are whole, and the client
+asks for one page at a time from then on.
 """
 
 import asyncio
@@ -18,6 +20,8 @@ from sottovoce.errors import MalformedError
 CONTENT_TYPE = "application/vnd.sottovoce.letter-pages"
 MAX_PAGE = 8 * 2**20
 _HEAD = struct.Struct(">IQ")
+# The part of an answer's time after which its beginning is late.
+LATE = 0.75
 # What ends an answer early: the next request asks for the same letters.
 CUT = (aiohttp.ClientError, OSError, TimeoutError, asyncio.IncompleteReadError)
 
@@ -36,6 +40,12 @@ class OpenAnswer:
     held_back: int = 0
     after: int = -1
     """The position that the next page begins behind, once the last page was read."""
+
+    async def begin(self) -> None:
+        """The page of no bytes; the answer is closed if this fails or is cancelled."""
+        if await self.page():
+            self.close()
+            raise MalformedError("answer: expected an empty page first", party=COORDINATOR)
 
     async def page(self) -> bytes:
         """The next page's letters; the answer is closed if this fails or is cancelled."""

@@ -258,6 +258,7 @@ class RequestHandlers:
             headers={PROTOCOL: OFFER, TIME: str(self._bouncer.now()), "Content-Type": PAGES_TYPE}
         )
         await answer.prepare(request)
+        await answer.write(page_of(b"", int(reading.mailbox.held_back())))
         letters: tuple[Delivered, ...] | None = None
         while letters is None or letters:
             letters = ()

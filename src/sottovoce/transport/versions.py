@@ -8,6 +8,8 @@ from sottovoce.transport.problems import Refusal
 # 3: letters come in pages of one open answer, and a part of an upload is not hashed by itself.
 VERSIONS = (2, 3)
 PAGES = 3
+# The offer of a client to whom pages do not come one by one.
+ONE_PAGE = "2"
 OFFER = ", ".join(map(str, VERSIONS))
 AGENT = f"sottovoce/{version('sottovoce')}"
 _AGENT = re.compile(r"sottovoce/([0-9A-Za-z.+-]{1,40})")
