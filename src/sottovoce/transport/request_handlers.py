@@ -8,7 +8,6 @@ from collections import Counter as Count
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from io import BytesIO
 
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
@@ -38,6 +37,7 @@ from sottovoce.transport.queries import (
     run_of,
     sealed_of,
 )
+from sottovoce.transport.request_bodies import ask_for_body, read_whole, too_large
 from sottovoce.transport.server_callbacks import ServerCallbacks
 from sottovoce.transport.signing import (
     HELD,
@@ -208,7 +208,7 @@ class RequestHandlers:
         progress = await mailbox.announced(letter, run=run_of(fields))
         if progress.position is None:
             async with self._held(request, PART, self._memory) as held:
-                await _ask_for_body(request)
+                await ask_for_body(request)
                 body = await self._body(request, PART, caller.digest)
                 progress = await held.until(mailbox.complete(letter, body))
         elif isinstance(request.protocol, LimitedConnection):
@@ -347,14 +347,14 @@ class RequestHandlers:
     async def _body(self, request: web.Request, limit: int, digest: bytes | None) -> bytes:
         """A body of at most `limit` bytes with this digest, in time."""
         if request.content_length is not None and request.content_length > limit:
-            raise _too_large(limit, request.content_length)
+            raise too_large(limit, request.content_length)
         if not request.can_read_body:
             body = b""
         else:
             allowed = self.limits.headers + limit / self.limits.slowest
             try:
                 async with asyncio.timeout(allowed):
-                    body = await _read(request, limit)
+                    body = await read_whole(request, limit)
             except TimeoutError:
                 raise Refusal(
                     408, "slow", f"expected the body within {allowed:.0f} s, found less of it"
@@ -438,12 +438,6 @@ async def let_wait(_: web.Request) -> None:
     """Let the handler itself answer `100-continue`."""
 
 
-async def _ask_for_body(request: web.Request) -> None:
-    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    # The answer follows, from its first byte.
-    request.writer.output_size = 0
-
-
 def _check_waits(request: web.Request, letter: LetterSummary, digest: bytes) -> None:
     """Refuse a body that was sent without waiting, or that is not the whole letter."""
     if request.headers.get("Expect", "").lower() != "100-continue":
@@ -452,21 +446,6 @@ def _check_waits(request: web.Request, letter: LetterSummary, digest: bytes) -> 
         raise Refusal(400, "query", f"{letter.place}: expected its whole body in this request")
     if not 0 < letter.size <= PART:
         raise Refusal(413, "too-large", f"{letter.place}: expected 1 to {PART} bytes in a request")
-
-
-async def _read(request: web.Request, limit: int) -> bytes:
-    buffer = BytesIO()
-    async for chunk in request.content.iter_any():
-        if buffer.tell() + len(chunk) > limit:
-            raise _too_large(limit, buffer.tell() + len(chunk))
-        buffer.write(chunk)
-    return buffer.getvalue()
-
-
-def _too_large(limit: int, size: int) -> Refusal:
-    return Refusal(
-        413, "too-large", f"expected a body of at most {limit} bytes, found {size} or more"
-    )
 
 
 def _waiting(delivered: Delivered) -> WaitingLetter:
