@@ -125,7 +125,7 @@ HARMLESS = {
     "text.reading.NGrams.characters": "part of the plan",
     "text.reading.NGrams.words": "part of the plan",
     "transport.certificates.Certificate.certificate": "the server shows it to everybody",
-    "transport.client_requests.Call.body": "a view shows its address only",
+    "transport.requests.Call.body": "a view shows its address only",
     "transport.committing._Waiting.future": "a future of the event loop; answers are counts",
     "transport.committing._Waiting.result": "positions and counts",
     "transport.request_handlers.Caller.digest": "a hash of a request",

@@ -33,7 +33,6 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter
 from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
-from sottovoce.transport.client_requests import Call, bounded, sent_as
 from sottovoce.transport.faults import (
     COORDINATOR,
     PASSING,
@@ -48,6 +47,7 @@ from sottovoce.transport.letter_pages import CUT, LATE, OpenAnswer
 from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.requests import Call, bounded, sent_as
 from sottovoce.transport.signing import (
     HELD,
     KEY,

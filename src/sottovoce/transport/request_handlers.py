@@ -37,7 +37,7 @@ from sottovoce.transport.queries import (
     run_of,
     sealed_of,
 )
-from sottovoce.transport.request_bodies import ask_for_body, read_whole, too_large
+from sottovoce.transport.requests import ask_for_body, read_whole, too_large
 from sottovoce.transport.server_callbacks import ServerCallbacks
 from sottovoce.transport.signing import (
     HELD,

@@ -1,4 +1,4 @@
-"""One request of a client: what it asks, how its body is sent, and its answer within limits."""
+"""A request: what a client asks and sends, how a server reads its body, each within limits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from io import BytesIO
 
 import aiohttp
+from aiohttp import web
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.errors import MalformedError
+from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import SignedRequest
 from sottovoce.transport.versions import OFFER
 
@@ -56,3 +58,27 @@ async def bounded(response: aiohttp.ClientResponse) -> bytes:
             )
         buffer.write(chunk)
     return buffer.getvalue()
+
+
+async def ask_for_body(request: web.Request) -> None:
+    """Let the client send the body that waits."""
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    # The answer follows, from its first byte.
+    request.writer.output_size = 0
+
+
+async def read_whole(request: web.Request, limit: int) -> bytes:
+    """A body of at most `limit` bytes."""
+    buffer = BytesIO()
+    async for chunk in request.content.iter_any():
+        if buffer.tell() + len(chunk) > limit:
+            raise too_large(limit, buffer.tell() + len(chunk))
+        buffer.write(chunk)
+    return buffer.getvalue()
+
+
+def too_large(limit: int, size: int) -> Refusal:
+    """The refusal of a body that is too large."""
+    return Refusal(
+        413, "too-large", f"expected a body of at most {limit} bytes, found {size} or more"
+    )
