@@ -7,23 +7,25 @@ from contextlib import asynccontextmanager
 
 from sottovoce.course.inputs import Started
 from sottovoce.course.participant_record import SEAT, ParticipantRecord
+from sottovoce.course.phases import Phase
 from sottovoce.course.seating import seated
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError, WithdrawnError
+from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions
 from sottovoce.node.course_terms import terms_of
 from sottovoce.node.memberships import Membership
-from sottovoce.node.seat.after_training import AfterTraining
+from sottovoce.node.seat.after_training import AfterTraining, kept_share
 from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.deciders import Waits, one_error
 from sottovoce.node.seat.query_client import InSafety, QueryClient
+from sottovoce.node.seat.query_seat import QueryHelper
 from sottovoce.node.site.joining import while_working
 from sottovoce.node.site.leaving import leave, mark_withdrawn, work_until_withdrawn
 from sottovoce.node.site.rejoining import hand_over
 from sottovoce.node.site.seat_status import is_withdrawn
 from sottovoce.node.site.site_context import seated_before
-from sottovoce.node.site.site_study import MODEL, SiteStudy
+from sottovoce.node.site.site_study import MODEL, SiteStudy, in_use
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.queries.thresholds import Floats
@@ -116,12 +118,38 @@ def standing_of(
     )
 
 
-async def _work(asker: QueryClient, membership: Membership) -> None:
-    """Run the seat and carry the asker's decisions, until a command withdraws the site."""
+async def _work(asker: QueryClient, work: SiteStudy) -> None:
+    """Run the seat and carry the asker's decisions, until a command withdraws the site.
+
+    The site's other seats help meanwhile: it would wait for its own share in vain otherwise.
+    """
     with one_error():
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(work_until_withdrawn(asker.agent, membership))
+            tasks.create_task(work_until_withdrawn(asker.agent, work.membership))
             tasks.create_task(asker.run())
+            for seat in work.membership.seats:
+                if seat != asker.agent.name:
+                    tasks.create_task(_help(work, seat))
+
+
+async def _help(work: SiteStudy, seat: str) -> None:
+    """Serve with this seat's share of the model, unless `sottovoce join` runs the seat."""
+    keys = work.keys(seat)
+    try:
+        async with work.agent(keys, ending=0.0) as (agent, _, _):
+            record = read_record(agent.journal, SEAT, ParticipantRecord)
+            if record.phase is not Phase.FINISHED or not record.seating:
+                return
+            standing = await agent.do(standing_of, agent.journal, work, record, keys)
+            held = await agent.do(kept_share, agent.journal, standing.study)
+            # A seat that looks up rows needs the documents, which `sottovoce join` has.
+            if held is not None:
+                agent.decider = helper = QueryHelper(agent, standing, held)
+                working = asyncio.create_task(work_until_withdrawn(agent, work.membership))
+                await while_working(working, helper.serve())
+    except (JournalError, LedgerError) as error:
+        if not in_use(error):
+            raise
 
 
 @asynccontextmanager
@@ -145,7 +173,7 @@ async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.
         asker = QueryClient(agent, standing, model, audit)
         agent.decider = asker
         await asker.take(Started())
-        working = asyncio.create_task(_work(asker, work.membership))
+        working = asyncio.create_task(_work(asker, work))
         try:
             yield asker, working
             await while_working(working, agent.drained())

@@ -135,9 +135,11 @@ class _JoiningSeat:
             raise
 
     async def _follow(self) -> Joined:
-        asks = (self._work.folder(self._keys.identity.name) / MODEL).exists()
-        if asks:
+        folders = {seat: self._work.folder(seat) for seat in self._work.membership.seats}
+        if (folders[self._keys.identity.name] / MODEL).exists():
             self._context.stored.set()
+        # A command that asks runs all seats of the site that nobody runs.
+        asks = any((folder / MODEL).exists() for folder in folders.values())
         ending = ASKING_SECONDS if asks else ENDING_SECONDS
         async with self._work.agent(self._keys, ending=ending) as (agent, audit, line):
             await self._enrol(agent, line)

@@ -45,7 +45,7 @@ MODEL = "model"
 LONGEST_TEXT = 2**23
 # A process that was just killed may still be ending when the next one starts.
 ENDING_SECONDS = 5.0
-# A peer with a model asks in other processes, which may take long.
+# A site with a model asks in other processes, which may take long.
 ASKING_SECONDS = math.inf
 _LOOK_SECONDS = 0.1
 # Seconds for which a seat that cannot continue tries to report it before it ends.
