@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from sottovoce.course.letter_chain import HeldLetters, mark_of
 from sottovoce.entropy import SEED_BYTES, Entropy, SystemEntropy
-from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
+from sottovoce.errors import JournalError, MisuseError
 from sottovoce.storage.posted_letters import Posted, copy_error
 from sottovoce.storage.records import (
     Opened,
@@ -33,7 +33,13 @@ from sottovoce.storage.records import (
     StepHead,
 )
 from sottovoce.storage.sealed_rows import SealedRow, SealedTable, schema_of
-from sottovoce.storage.sealed_sqlite import SealedSqlite, check_version, connect, translated
+from sottovoce.storage.sealed_sqlite import (
+    SealedSqlite,
+    check_version,
+    connect,
+    damaged,
+    translated,
+)
 from sottovoce.study.relay import Letter
 from sottovoce.wire import Codec
 
@@ -104,7 +110,7 @@ class Journal:
                 f"SELECT id >> {_STEP_BITS}, max(id) FROM steps GROUP BY 1"  # noqa: S608 - a constant
             ).fetchall()
         if not all(isinstance(name, bytes) for name in ids):
-            raise DamagedJournalError(f"{self.path}: damaged (a session has lost its name)")
+            raise damaged(f"{self.path}: damaged (a session has lost its name)")
         return ids, {session: last - (session << _STEP_BITS) for session, last in lasts}
 
     def __repr__(self) -> str:
@@ -175,7 +181,7 @@ class Journal:
                 box = self._steps.head(at)
                 if box is None:
                     name = session.hex()[:16]
-                    raise DamagedJournalError(f"{self.path}: step {index} of {name} is missing")
+                    raise damaged(f"{self.path}: step {index} of {name} is missing")
                 place = (session, index.to_bytes(8))
                 head = self._read(StepHead, self._sealed.unseal(box, "step", *place))
                 body = self._steps.body(at, place)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import DamagedJournalError
-from sottovoce.storage.sealed_sqlite import SealedSqlite, pieces_of, translated
+from sottovoce.storage.sealed_sqlite import SealedSqlite, damaged, pieces_of, translated
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,12 +70,10 @@ class SealedTable:
         with translated(self._path):
             count, first = self._database.execute(self._body, (at,)).fetchone()
             if not isinstance(count, int) or not 0 < count < 2**32:
-                raise DamagedJournalError(f"{self._path}: damaged (a row has lost its size)")
+                raise damaged(f"{self._path}: damaged (a row has lost its size)")
             more = self._database.execute(self._more, (at,)).fetchall() if count > 1 else []
         if len(more) != count - 1:
-            raise DamagedJournalError(
-                f"{self._path}: a piece of a row of {self._table!r} is missing"
-            )
+            raise damaged(f"{self._path}: a piece of a row of {self._table!r} is missing")
         last = count.to_bytes(8)
         return b"".join(
             self._sealed.unseal(box, self._table, *place, number.to_bytes(8), last)

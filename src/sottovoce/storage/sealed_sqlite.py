@@ -59,7 +59,7 @@ class SealedSqlite:
             row = database.execute("SELECT salt, proof FROM vault").fetchone()
         if row is not None:
             if not isinstance(row[0], bytes):
-                raise DamagedJournalError(f"{path}: damaged (it has lost its salt)")
+                raise damaged(f"{path}: damaged (it has lost its salt)")
             sealed = cls(path, key, row[0], entropy=entropy)
             try:
                 sealed.unseal(row[1], "proof")
@@ -90,9 +90,8 @@ class SealedSqlite:
                 bytes(view[:_NONCE_BYTES]).ljust(_NONCE_BYTES), view[_NONCE_BYTES:], bound
             )
         except InvalidTag:
-            raise DamagedJournalError(
-                f"{self._path}: a row of kind {table!r} is not what was written there",
-                hints=("the file was changed; when a copy of the folder helps: docs/backup.md",),
+            raise damaged(
+                f"{self._path}: a row of kind {table!r} is not what was written there"
             ) from None
 
 
@@ -154,10 +153,16 @@ def translated(path: Path) -> Iterator[None]:
         raise _in_our_words(path, error) from error
     except UnicodeDecodeError as error:
         # SQLite's message about a damaged file quotes its content.
-        raise DamagedJournalError(f"{path}: damaged") from error
+        raise damaged(f"{path}: damaged") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise JournalError(f"{path}: cannot be used ({reason})") from error
+
+
+def damaged(message: str) -> DamagedJournalError:
+    """A file that is not what was written there, and where the ways back are described."""
+    way_back = "the file was changed; when a copy of the folder helps: docs/backup.md"
+    return DamagedJournalError(message, hints=(way_back,))
 
 
 def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
@@ -173,5 +178,5 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
             hints=(FREE_SPACE,),
         )
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return DamagedJournalError(f"{path}: damaged ({error})")
+        return damaged(f"{path}: damaged ({error})")
     return JournalError(f"{path}: cannot be used ({error})")
