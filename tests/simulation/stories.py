@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.entropy import SeededEntropy
+from harness.examples.arrangements import BY_NAME
+from harness.network import read_toy
 from harness.studies import BINARY, Case, notes
 from simulation.copies import AskedCopyWorld, CopyWorld
 from simulation.copies import Case as CopyCase
@@ -78,10 +80,13 @@ def _case(engine: str) -> Case:
         key_bits=512,
         bucket_bits=8,
         query_budget=400,
-        engine=engine,
+        engine="paillier" if engine == "assisted" else engine,
         alpha=50.0,
     )
-    seats = {} if engine == "shares" else {"with_dealer": False}
+    seats: dict[str, Any] = {} if engine == "shares" else {"with_dealer": False}
+    if engine == "assisted":
+        seats["intermediaries"] = {"north": "cloud"}
+        return Case(notes(60, sites=3), plan, key, seats)
     if engine == "quorum":
         seats["with_evaluator"] = False
         return Case(notes(60, sites=3), replace(plan, threshold=1), key, seats)
@@ -203,7 +208,10 @@ def _relay(name: str, course: SeatCourse) -> Relay:
 
 
 def _real(engine: str) -> Story:
-    case = _case(engine)
+    return _real_of(_case(engine))
+
+
+def _real_of(case: Case) -> Story:
     parts = Parts(
         case.study,
         terms_of(case.study),
@@ -226,6 +234,23 @@ def shares() -> Story:
 def paillier() -> Story:
     """A real study with engine paillier."""
     return _real("paillier")
+
+
+@lru_cache
+def assisted() -> Story:
+    """A real study with engine paillier, in which an intermediary builds for one peer."""
+    return _real("assisted")
+
+
+@lru_cache
+def by_features() -> Story:
+    """A real study of a table whose columns are spread over the peers: none of them may leave."""
+    toy = BY_NAME["features-zero-shares"]
+    plan = read_toy(toy.text).plan
+    key = generate_insecure_for_tests(plan.key_bits, entropy=SeededEntropy(31))
+    case = Case(toy.parts, plan, key)
+    trained = partial(_trained_by_features, case, _weights_of(case.run(), key))
+    return replace(_real_of(case), trained=trained)
 
 
 @lru_cache
@@ -278,6 +303,31 @@ def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
             counted[name] = trained.peers if close else ("others",)
             found.append(weights.tobytes())
     return Trained(trained.peers, counted, same=len(set(found)) < 2)
+
+
+def _weights_of(outcome: Any, key: SecretKey) -> dict[str, Any]:
+    """The weights of every peer's model, from a study in memory."""
+    return {
+        name: _opened(model, key, outcome.trained, None) for name, model in outcome.models.items()
+    }
+
+
+def _trained_by_features(
+    case: Case, weights: dict[str, Any], sites: dict[str, Site]
+) -> Trained | None:
+    """Everybody has the model of the undisturbed study in memory."""
+    coordinator = sites[COORDINATOR]
+    if not coordinator.finished:
+        return None
+    counted, trained = {}, coordinator.model
+    for name in _peers(coordinator):
+        model = sites[name].model
+        if sites[name].finished and model is not None:
+            expected = weights[name]
+            mine = _opened(model, case.key, trained, None)
+            close = np.allclose(mine, expected, atol=1e-3 * np.abs(expected).max())
+            counted[name] = trained.peers if close else ("others",)
+    return Trained(trained.peers, counted, same=True)
 
 
 def _jointly_trained(case: Case, sites: dict[str, Site]) -> Trained | None:

@@ -20,12 +20,29 @@ from simulation.copies import (
 )
 from simulation.journals import CrashingJournal
 from simulation.mailbox import BrokenError
-from simulation.stories import Story, asked_copied, paillier, quorum, shares, toy, unbound
+from simulation.stories import (
+    Story,
+    asked_copied,
+    assisted,
+    by_features,
+    paillier,
+    quorum,
+    shares,
+    toy,
+    unbound,
+)
 from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
 
-STORIES = {"toy": toy, "shares": shares, "paillier": paillier, "quorum": quorum}
+STORIES = {
+    "toy": toy,
+    "shares": shares,
+    "paillier": paillier,
+    "quorum": quorum,
+    "by_features": by_features,
+    "assisted": assisted,
+}
 
 
 def lived(
@@ -76,6 +93,12 @@ def test_real_studies_whose_disks_come_back_or_run_twice(folder: Path) -> None:
     assert sum(used) >= len(REAL) - 1
 
 
+@pytest.mark.parametrize("story", ["by_features", "assisted"])
+def test_other_arrangements_whose_disks_come_back_or_run_twice(folder: Path, story: str) -> None:
+    used = [world.used for world in lived(story, REAL, [1], folder)]
+    assert sum(used) >= len(REAL) - 1
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(20))
 def test_many_more_light_studies_whose_disks_come_back(folder: Path, block: int) -> None:
@@ -85,9 +108,11 @@ def test_many_more_light_studies_whose_disks_come_back(folder: Path, block: int)
 
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(10))
-@pytest.mark.parametrize("story", ["shares", "paillier"])
+@pytest.mark.parametrize("story", ["shares", "paillier", "by_features", "assisted"])
 def test_many_more_real_studies_whose_disks_come_back(folder: Path, story: str, block: int) -> None:
-    assert all(lived(story, matrix(dealer=story == "shares"), [1000 + block], folder))
+    assert all(
+        lived(story, matrix(dealer=story in {"shares", "by_features"}), [1000 + block], folder)
+    )
 
 
 IN_A_QUORUM = [

@@ -16,13 +16,30 @@ from simulation.invariants import INVARIANTS
 from simulation.journals import CrashingJournal
 from simulation.mailbox import BrokenError, Mailbox
 from simulation.query_invariants import QUERY_INVARIANTS
-from simulation.stories import Story, _case, _held, _opened, _plain, paillier, shares, toy
+from simulation.stories import (
+    Story,
+    _case,
+    _held,
+    _opened,
+    _plain,
+    assisted,
+    by_features,
+    paillier,
+    shares,
+    toy,
+)
 from simulation.world import Faults, World
 from sottovoce.errors import ReplayError
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Opened, Outgoing
 
-STORIES = {"toy": toy, "shares": shares, "paillier": paillier}
+STORIES = {
+    "toy": toy,
+    "shares": shares,
+    "paillier": paillier,
+    "by_features": by_features,
+    "assisted": assisted,
+}
 
 
 def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
@@ -66,6 +83,12 @@ def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> No
 
 def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:
     ends = [world.sites["coordinator"].finished for world in told("paillier", range(2), folder)]
+    assert any(ends)
+
+
+@pytest.mark.parametrize("story", ["by_features", "assisted"])
+def test_studies_in_other_arrangements_under_random_faults(folder: Path, story: str) -> None:
+    ends = [world.sites["coordinator"].finished for world in told(story, range(3), folder)]
     assert any(ends)
 
 
