@@ -209,6 +209,26 @@ def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
     run(tmp_path / "mail.db", story)
 
 
+def test_room_that_letters_left_in_the_file_is_room_for_others(tmp_path, monkeypatch):
+    """A file that has grown stays as it is: without its own room nothing would go on any more."""
+    usage = SimpleNamespace(total=10_000_000, free=9_000_000)
+    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
+
+    async def story(mailbox):
+        for number in range(8):
+            await mailbox.post(letter(number, bytes(200_000)))
+        # The file has grown to what may be used, and its letters are taken.
+        usage.free = 2_500_010
+        with pytest.raises(Refusal, match="no room for 100000 bytes beside 2500000 kept free"):
+            await mailbox.post(letter(8, bytes(100_000)))
+        await mailbox.acknowledge("bob", 2**40)
+        await mailbox.post(letter(8, bytes(100_000)))
+        with pytest.raises(Refusal, match="no room for 3000000 bytes"):
+            await mailbox.post(letter(9, bytes(3_000_000)))
+
+    run(tmp_path / "mail.db", story, limits=Limits(reserved=2_500_000))
+
+
 def test_the_time_in_which_a_disk_is_full_is_told_to_every_seat(tmp_path, monkeypatch):
     usage = SimpleNamespace(total=10_000, free=2_600)
     monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)

@@ -312,7 +312,7 @@ class MailboxTables:
                 "mailbox-full",
                 f"{sender!r}: expected at most {self._limits.letters_by_sender} letters in a study",
             )
-        self._check_disk(sender, size)
+        self._check_disk(to, sender, size)
         mine, all_of_them = self._stored.get(sender, 0) + size, sum(self._stored.values()) + size
         if mine > self._limits.stored_by_sender or all_of_them > self._limits.stored:
             raise Refusal(
@@ -322,17 +322,20 @@ class MailboxTables:
                 hints=("the letter is sent again automatically when others were taken",),
             )
 
-    def _check_disk(self, sender: str, size: int) -> None:
+    def _check_disk(self, to: Connection, sender: str, size: int) -> None:
         """Refuse letters that would fill the disk, which holds all other files of the coordinator.
 
         One sender may not use most of it, because the senders of all studies share it. The
-        coordinator's own letters, without which a study does not end, may use the reserve.
+        coordinator's own letters, without which a study does not end, may use the reserve. The
+        file keeps the room of letters that were taken: what is free inside it counts as free, as
+        far as the log, which every letter passes through, can grow by as much.
         """
         if self._database.folder is None or sender == COORDINATOR:
             return
         disk = shutil.disk_usage(self._database.folder)
         reserved = min(self._limits.reserved, disk.total // 4)
-        free, mine = disk.free - reserved, self._stored.get(sender, 0)
+        inside = min(_room_inside(to), disk.free // 2)
+        free, mine = disk.free - reserved + inside, self._stored.get(sender, 0)
         share = (free + mine) // _SENDERS
         if size > min(free, share):
             # There is no room even without this sender's letters, so it can do nothing about it.
@@ -418,3 +421,11 @@ class MailboxTables:
 
     def _count(self, sender: str, size: int) -> None:
         self._stored[sender] = self._stored.get(sender, 0) + size
+
+
+def _room_inside(to: Connection) -> int:
+    """The bytes of a file of SQLite that held letters once, and hold others next."""
+    (pages,), (size,) = (
+        to.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_size")
+    )
+    return int(pages * size)
