@@ -12,7 +12,7 @@ _LEAST_WIDTH = 32
 
 
 def attack_blocks(exposed: ExposedBlocks) -> tuple[Recovered, ...]:
-    """The rows of blocks of one; where counts were not seen, rows that look like single ones."""
+    """Return the rows of blocks of one; without counts, rows that look like single ones."""
     if exposed.counts is not None:
         rows = exposed.sums[exposed.counts == 1]
         return worth_telling(Recovered.from_edge(row) for row in rows)
@@ -20,7 +20,7 @@ def attack_blocks(exposed: ExposedBlocks) -> tuple[Recovered, ...]:
 
 
 def _looks_single(row: Floats) -> bool:
-    """One sign and few features: text that somebody left in the clear."""
+    """Return whether a row has one sign and few features, like text in the clear."""
     present = int(np.count_nonzero(row))
     one_sign = bool((row >= 0).all() or (row <= 0).all())
     return one_sign and len(row) >= _LEAST_WIDTH and 0 < present <= _SPARSE * len(row)

@@ -1,8 +1,8 @@
-"""Every attack on everything that a party saw: what comes back is what the protocol leaked.
+"""Tries every attack on everything that a party saw, to find what a protocol leaks.
 
-`attack_everything` takes the numbers of a recorded view in any shape, reads them in several
-ways, arranges them as rados, moments and rows could have been arranged, and tries each
-attack. On masks, shares and ciphertexts it must come back with nothing.
+`attack_everything` takes the numbers of a recorded view in any shape, reads them in several ways,
+arranges them as rados, moments and rows could have been arranged, and tries each attack. On masks,
+shares and ciphertexts it must recover nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from sottovoce.attacks.second_moments import attack_moments
 from sottovoce.attacks.unknown_signatures import attack_unknown_signatures
 from sottovoce.rados.rows import Floats
 
-# Smaller than this a matrix holds no text that could be told from chance.
+# In a smaller matrix text could not be told from chance.
 _LEAST_ROWS, _LEAST_COLUMNS = 2, 8
 # Larger arrays are left out, and named in the report.
 _MOST_NUMBERS = 2**26
@@ -31,7 +31,7 @@ _COMBINED = 6
 
 @dataclass(frozen=True)
 class AttackAttempt:
-    """One attack on one arrangement of what was seen, and the documents that it gave."""
+    """One attack on one arrangement of the view, and the documents that it gave."""
 
     attack: str
     reading: str

@@ -1,4 +1,4 @@
-"""An observer's knowledge, in the shapes in which the paper's protocols could have shown it."""
+"""What an observer could see if the paper's protocols showed rados, moments or block sums."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -44,7 +44,7 @@ class ExposedMoments:
 
     @classmethod
     def of(cls, second: Any, mean: Any = None, *, penalty: float = 0.0) -> Self:
-        """Check the moments; a known `penalty` (the card names it) is taken off the diagonal."""
+        """Check the moments; subtract a known `penalty` (the card names it) from the diagonal."""
         square = _matrix(second, "second moment")
         if square.shape[0] != square.shape[1]:
             raise MismatchError(f"second moment: expected a square matrix, found {square.shape}")

@@ -1,7 +1,7 @@
-"""Naming the words behind nameless counts by how often words stand in other text.
+"""Names the words behind nameless counts by the frequencies of words in other text.
 
-Whoever chooses a joint dictionary sees in how many documents of each class every bucket stands,
-and not which word it is. Public text of the same kind has the same words about as often.
+The coordinator, which chooses a joint dictionary, sees in how many documents of each class every
+bucket is, but not which word it is. Public text of the same kind has the same words about as often.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 FREQUENT = 50
 """The number of most frequent features that are told apart."""
-# A word in fewer documents of the public text has no frequency to speak of.
+# The fewest documents of the public text that give a word a usable frequency.
 _LEAST_DOCUMENTS = 2
 # As many documents of every class as if its words were as frequent there as altogether.
 _PRIOR = 4.0
@@ -38,7 +38,7 @@ _TRIED = 6
 
 @dataclass(frozen=True)
 class PublicText:
-    """Words, and in which share of the documents of each class they stand."""
+    """Words, and the share of the documents of each class that have them."""
 
     words: tuple[str, ...]
     rates: Floats = field(repr=False)
@@ -67,7 +67,7 @@ def words_of(text: str) -> set[str]:
 
 
 def attack_frequencies(counts: Floats, rows: Floats, public: PublicText) -> tuple[str, ...]:
-    """A word for each feature, no word twice: the likeliest assignment.
+    """Return a word for each feature, no word twice: the likeliest assignment.
 
     `counts` (features × classes) are the numbers of documents, of `rows` documents of each class.
     """
@@ -130,7 +130,7 @@ class Target:
 
 
 def try_dictionary(target: Target, public: Sequence[Document]) -> Iterator[NamedFeatures]:
-    """The coordinator's guesses with public text of the same kind, much of it and little."""
+    """Yield the coordinator's results with much and with little public text of the same kind."""
     labels = target.plan.labelling.labels
     much, little = (PublicText.of(public[::step], labels) for step in (1, 5))
     yield target.named("exact counts", much, rounded=False)

@@ -1,7 +1,7 @@
 """Few documents that make up a column of rados: orthogonal matching pursuit over known additions.
 
-Used where there are fewer rados than documents, so that least squares has no answer; rare
-words have one all the same, because few documents contain them.
+It is used if there are fewer rados than documents, so that least squares has no unique solution.
+Rare words have one, because few documents contain them.
 """
 
 from dataclasses import dataclass

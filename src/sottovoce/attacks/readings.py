@@ -1,6 +1,6 @@
-"""Numbers that a party received, read as an attacker would read them: several ways each.
+"""Reads the numbers that a party received as an attacker would, each in several ways.
 
-Whatever cannot be read as numbers is left out; nothing here raises on what it is given.
+Values that cannot be read as numbers are left out; nothing here raises.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -67,7 +67,7 @@ def arrays_of(item: Any, depth: int = _DEPTH) -> Iterator[Any]:
 
 
 def _opened(item: Any) -> Any:
-    """Messages and containers as what they hold."""
+    """Return the content of messages and containers."""
     matrix: Any = item
     if type(item) in _OPENERS:
         return _OPENERS[type(item)](item)

@@ -1,4 +1,4 @@
-"""Recovered documents and their score; attacks never see the truth, the score does."""
+"""Recovered documents and their score; only the score uses the truth, attacks do not."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from scipy import sparse
 
 from sottovoce.rados.rows import Floats, as_labels, as_rows
 
-# A document of fewer words says nothing that chance could not.
+# A document of fewer words could be found by chance.
 LEAST_FEATURES = 3
-# What is recovered must agree with a true document in at least half of what its words say.
+# A recovered document must agree with a true one in at least half of its words' information.
 LEAST_AGREEMENT = 0.5
-# The common words must say more than it takes to pick one document: chance picks one, too.
+# Common words must give more bits than picking one document takes, which chance does, too.
 LEAST_INFORMATION = 2.0
 # Values count as proportional up to what fixed point leaves of them.
 CLOSE = 1e-3

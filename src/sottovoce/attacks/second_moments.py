@@ -1,9 +1,9 @@
-"""Reconstruction from a second moment G = XᵀX alone: sums of outer products come apart.
+"""Reconstruction from a second moment G = XᵀX alone, by splitting it into outer products.
 
-The row of a word that stands in one document only *is* that document, times the word's
-own weight: v = G_k / √G_kk. Nothing negative may be left of G − vvᵀ (weights of words are
-not negative), and for a word of several documents something is; so single documents are
-told apart without knowing anything. Each is taken out, which makes more words single.
+The row of a word that is in only one document is that document, times the word's own weight: v =
+G_k / √G_kk. G − vvᵀ must have no negative entry (weights of words are not negative), and for a word
+of several documents it has one. So single documents are recognised without prior knowledge. Each is
+subtracted, which makes more words single.
 
 Where rare words were pruned, three words that meet in one document only give their
 weights in it, x_k² = G_kl G_kp / G_lp, and min(G_k/x_k, G_l/x_l, G_p/x_p) bounds its words.
@@ -71,7 +71,7 @@ def attack_moments(exposed: ExposedMoments) -> tuple[Recovered, ...]:
 
 
 def _is_second_moment(second: Floats) -> bool:
-    """Symmetric, nothing negative, and no pair larger than its two words allow."""
+    """Return whether a matrix is symmetric, not negative, and no pair exceeds its words."""
     diagonal = np.diag(second)
     if not diagonal.any() or (second < -_ROUNDING).any():
         return False

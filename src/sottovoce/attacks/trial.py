@@ -32,7 +32,7 @@ SMALLEST_BLOCK = 3
 
 @dataclass(frozen=True)
 class AttackTrial:
-    """An observer's view, in words, and the part of the documents that came back."""
+    """An observer's view, in words, and the part of the documents that was recovered."""
 
     seen: str
     score: Score

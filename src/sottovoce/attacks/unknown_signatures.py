@@ -1,10 +1,10 @@
-"""Reconstruction from rados of sparse text alone: no signature is known.
+"""Reconstruction from rados of sparse text alone, without any signature.
 
-A word that stands in one document only has a column with two values, 0 and ±c: it
-shows in which rados that document was added up, and its label. Two words of one
-document have proportional columns, so columns fall into documents. Once the additions
-of enough documents are known, every other column is their combination: by least
-squares where there are more rados than documents, else by looking for a sparse one.
+A word that is in only one document has a column with two values, 0 and ±c: it shows in which rados
+that document was added up, and its label. Two words of one document have proportional columns, so
+columns fall into documents. Once the additions of enough documents are known, every other column is
+their combination: by least squares where there are more rados than documents, else by looking for a
+sparse one.
 
 A document without a word of its own hides behind its neighbours. What least squares leaves
 of the columns that it alone disturbs is the same for all of them, up to a factor; and what
@@ -28,7 +28,7 @@ from sottovoce.rados.rows import Floats
 Bools = NDArray[np.bool_]
 
 _ROUNDING = 1e-6
-# Fewer rados than these let chance make a pattern.
+# With fewer rados than this, patterns occur by chance.
 _LEAST_RADOS = 16
 # The fewest rados that contain a document, and the fewest that do not.
 _LEAST_SIDE = 4
@@ -43,7 +43,7 @@ _COMPARED = 4096
 
 @dataclass(slots=True, repr=False)
 class _Additions:
-    """For every document isolated so far: in which rados it was added up (rows of 0 and 1)."""
+    """The rados in which each isolated document was added up (rows of 0 and 1)."""
 
     patterns: dict[bytes, Floats] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ def two_valued(columns: Floats) -> Bools:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Fit:
-    """Columns as combinations of known documents, and what that leaves of each."""
+    """Columns as combinations of known documents, and the remainder of each."""
 
     weights: Floats
     left: Floats
@@ -181,7 +181,7 @@ def _edges(columns: Floats, added: Floats) -> Floats:
         edges[:, fit.exact] = fit.weights[fit.exact].T
         if unit is not None:
             guess = _whole(columns[~fit.exact], added, unit=unit).T
-            # All words of a document bear the sign of its label.
+            # All words of a document have the sign of its label.
             signs = np.sign(edges.sum(axis=1, keepdims=True))
             edges[:, ~fit.exact] = np.where(np.sign(guess) == signs, guess, 0)
         return edges

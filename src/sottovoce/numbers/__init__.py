@@ -1,1 +1,1 @@
-"""Numbers that know their range: modular, fixed point, slots, and the ring of 64-bit words."""
+"""Integers with bounds: modular, fixed point, slots, residues, and the ring of 64-bit words."""

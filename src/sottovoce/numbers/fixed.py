@@ -1,9 +1,8 @@
-"""Fixed point: integers that travel with their scale and with a bound on their magnitude.
+"""Fixed point: integers with a scale and a bound on their magnitude.
 
-A real number x stands as the integer round(x · 2^f), one f for a whole tensor
-(an exponent per value would tell how large each value is). The bound is a fact
-about every entry that could be there, not about those that are, so it can be
-worked out, and refused, before anything is computed or sent.
+A real number x is written as the integer round(x · 2^f), with one f for a whole tensor (an exponent
+per value would reveal how large each value is). The bound is that of every possible entry, not of
+the actual ones. So it can be computed, and refused, before anything is computed or sent.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from sottovoce.errors import BoundError, InputError, MismatchError
 Integers = NDArray[np.int64] | NDArray[np.object_]
 
 INT64_BOUND = 2**63 - 1
-# Far above any plaintext.
+# Far more bits than any plaintext has.
 MAX_BITS = 2**16 - 1
 # Below this many bits a float64 holds round(x · 2^f) without overflow, whatever x within it.
 _FLOAT_BITS = 1023
@@ -33,18 +32,18 @@ _EXACT_SHIFT = 1000
 class Scale:
     """The meaning of an integer (value = integer / 2**fraction_bits) and its largest size.
 
-    Every operation on values has its twin here, which gives the scale of the
-    result; nothing is lost, and nothing can overflow unseen.
+    Every operation on values has a counterpart here, which gives the scale of the result. No digit
+    is lost, and nothing can overflow unnoticed.
     """
 
     fraction_bits: int
     bound: int
 
     def __post_init__(self) -> None:
-        # A numpy integer would wrap around in the products below: plain integers only.
+        # Only plain integers, because a numpy integer would wrap around in the products below.
         object.__setattr__(self, "fraction_bits", _plain(self.fraction_bits, "fraction_bits"))
         object.__setattr__(self, "bound", _plain(self.bound, "bound"))
-        # Scales also come from other parties: none may make us shift by billions of bits.
+        # Scales also come from other parties, which must not make us shift by billions of bits.
         if max(self.fraction_bits, self.bound.bit_length()) > MAX_BITS:
             raise BoundError(
                 f"scale: expected at most {MAX_BITS} bits, found {self.fraction_bits} behind the "
@@ -109,7 +108,7 @@ class Scale:
         return Scale(self.fraction_bits - bits, (self.bound >> bits) + 1)
 
     def check_same_fraction(self, other: "Scale", what: str) -> None:
-        """Raise unless both stand on the same grid."""
+        """Raise unless both have the same number of fraction bits."""
         if self.fraction_bits != other.fraction_bits:
             raise MismatchError(
                 f"{what}: scales differ, {self.fraction_bits} fraction bits beside "
@@ -118,7 +117,7 @@ class Scale:
             )
 
     def check_fits(self, limit: int, what: str) -> Self:
-        """This scale, or an error if an entry could leave −limit … limit."""
+        """Return this scale, or raise if an entry could leave −limit … limit."""
         if self.bound > limit:
             raise BoundError(
                 f"{what}: needs magnitudes up to {_magnitude(self.bound)}, "
@@ -146,7 +145,7 @@ def encode(array: ArrayLike, scale: Scale) -> Integers:
 
 
 def decode(integers: ArrayLike, scale: Scale) -> NDArray[np.float64]:
-    """The nearest floats to integer / 2^f; an integer over the bound raises."""
+    """Return the nearest floats to integer / 2^f; raise if an integer exceeds the bound."""
     values = check_integers(integers, scale, "decode")
     if values.dtype == np.int64 and scale.fraction_bits <= _EXACT_SHIFT:
         return np.asarray(np.ldexp(values.astype(np.float64), -scale.fraction_bits))
@@ -161,7 +160,7 @@ def decode(integers: ArrayLike, scale: Scale) -> NDArray[np.float64]:
 
 
 def check_integers(integers: ArrayLike, scale: Scale, what: str) -> Integers:
-    """The integers as an array, every one of them within the bound."""
+    """Return the integers as an array, after checking that all are within the bound."""
     values = np.asarray(integers)
     if values.dtype.kind == "O":
         flat = values.ravel().tolist()
@@ -189,7 +188,8 @@ def _from_floats(values: NDArray[np.float64], scale: Scale) -> Integers:
     if scale.bits >= _FLOAT_BITS:
         return _from_objects(values.astype(object), scale)
     with np.errstate(over="ignore"):
-        # Scaling by a power of two is exact, and so is rounding; what overflows is over the bound.
+        # Scaling by a power of two is exact, and so is rounding; a value that overflows exceeds the
+        # bound.
         scaled = np.asarray(np.rint(np.ldexp(values, scale.fraction_bits)))
     if scale.bound > INT64_BOUND:
         _check_within(scaled, 2.0**scale.bits, "encode", scale, shown=values)
@@ -265,7 +265,7 @@ def _check_within(
 
 
 def _where(position: int, shape: tuple[int, ...]) -> str:
-    """The place in words: a scalar has none, a vector one number, a tensor its indices."""
+    """Return the place in words: nothing for a scalar, a number or indices for others."""
     if not shape:
         return ""
     place = tuple(int(i) for i in np.unravel_index(position, shape))
@@ -273,7 +273,7 @@ def _where(position: int, shape: tuple[int, ...]) -> str:
 
 
 def _magnitude(bound: int) -> str:
-    """A bound as people can read it: exact while it is short, else its bits."""
+    """Return a bound for people: exact if it is short, else its number of bits."""
     return str(bound) if bound.bit_length() <= 64 else f"2^{bound.bit_length()}"
 
 

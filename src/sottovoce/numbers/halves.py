@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-# What a chain is made of: a number, or the pair (low, high).
+# An element of a chain: a number, or the pair (low, high).
 Element: TypeAlias = Any
 
-# From here on the divisions that are saved are worth the steps that Python takes in between.
+# From this size on the saved divisions are worth the additional steps in Python.
 FEWEST_BITS = 1024
 
 

@@ -1,7 +1,7 @@
-"""Long integers in limbs of 32 bits: masks, quotients, and the way back from residues.
+"""Long integers in limbs of 32 bits: masks, quotients, and conversion from residues.
 
-Limb k of an array stands at 2^(32k). Limbs are kept in 64-bit words, so that a limb times a
-21-bit prime, and a carry, fit. What is done here has a plain twin in python integers in the tests.
+Limb k of an array has the weight 2^(32k). Limbs are kept in 64-bit words, so that a limb times a
+21-bit prime, and a carry, fit. The tests have a plain twin in Python integers for each function.
 """
 
 import math
@@ -35,7 +35,7 @@ def drawn_below(entropy: Entropy, bits: int, shape: tuple[int, ...]) -> Limbs:
 
 
 def drawn_under(entropy: Entropy, bound: int, shape: tuple[int, ...]) -> Limbs:
-    """Uniform integers below a bound that is no power of two; what is above it is drawn again."""
+    """Draw uniform integers below a bound that is not a power of two, by rejection."""
     limbs = drawn_below(entropy, bound.bit_length(), (math.prod(shape),))
     above = ~below(limbs, bound)
     while above.any():

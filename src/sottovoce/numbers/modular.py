@@ -1,12 +1,11 @@
 """Arithmetic modulo one number, by lists: a plain reference and its fast twin.
 
-`INT` is Python's own integers and the schoolbook, there to be read and to be
-tested against; `GMP` is gmpy2 with the algorithms of `multiexp`, there to be
-used. Both stand behind `Arithmetic` and `Modulus`, whose methods take and give
-whole lists, so that a faster core can take their place.
+`INT` uses Python's own integers and schoolbook methods, to be read and to test against. `GMP` uses
+gmpy2 with the algorithms of `multiexp`, and is used in studies. Both implement `Arithmetic` and
+`Modulus`, whose methods take and return whole lists, so that a faster core can replace them.
 
-Neither twin is constant-time: how long an operation takes can tell something
-about its operands to whoever can time it on this machine.
+Neither twin is constant-time: the time of an operation can reveal something about its operands to a
+party that can measure it on this machine.
 """
 
 import hashlib
@@ -80,7 +79,7 @@ class Modulus(ABC):
 
     @abstractmethod
     def fixed_base(self, base: Residue, *, exponent_bits: int) -> "FixedPower":
-        """Powers of one base, each exponent below 2**exponent_bits, with whatever helps ready."""
+        """Return a function for powers of one base, with exponents below 2**exponent_bits."""
 
     @abstractmethod
     def fixed_bases(
@@ -112,7 +111,7 @@ class FixedPower(Protocol):
         """The base to each exponent."""
 
     def prepare(self, uses: int) -> None:
-        """Get ready for about this many powers."""
+        """Prepare tables for about this many powers."""
 
 
 class FixedBases(Protocol):
@@ -123,7 +122,7 @@ class FixedBases(Protocol):
 
 
 class Arithmetic(ABC):
-    """A twin: where moduli, greatest common divisors and primality come from."""
+    """A twin: the source of moduli, greatest common divisors and primality tests."""
 
     name: str
 
@@ -224,7 +223,7 @@ class _IntPower:
         return [pow(self.base, exponent, self.modulus) for exponent in exponents]
 
     def prepare(self, uses: int) -> None:
-        """Nothing helps here."""
+        """Do nothing: the reference has no tables."""
 
 
 class _GmpModulus(Modulus):

@@ -74,9 +74,9 @@ def _folded(modulus: int) -> Times:
 
 
 class FixedBase:
-    """Powers of one base from a table of base^(digit · 2^(window · place)): no squarings left.
+    """Powers of one base from a table of base^(digit · 2^(window · place)), without squarings.
 
-    The table grows with its use: few powers are not worth a large one.
+    The table grows with its use, because a large one is not worth it for few powers.
     """
 
     def __init__(self, base: int, ring: ModularRing, *, exponent_bits: int) -> None:
@@ -160,7 +160,7 @@ def combine(bases: Sequence[int], rows: Rows, ring: ModularRing) -> list[int]:
 
 
 class BaseTables:
-    """Products of powers of the same bases, again and again: their tables are made once."""
+    """Products of powers of the same bases, whose tables are made once."""
 
     def __init__(
         self, bases: Sequence[int], ring: ModularRing, *, exponent_bits: int, uses: int

@@ -1,13 +1,12 @@
-"""Packing: many signed values side by side in one large integer, each in a slot of its own.
+"""Packing: many signed values side by side in one large integer, each in its own slot.
 
 Slot i of the packed integer is Σ vᵢ · 2^(width · i), with signs: packed integers
 add, subtract and multiply by integers as ordinary integers do, and every slot
 follows, as long as no slot outgrows its width. A negative slot borrows from its
 neighbour; unpacking gives the borrow back.
 
-How wide a slot must be follows from what will happen to it: its value's bound,
-how many values will be added up in it, and, where it will be masked by itself,
-the mask.
+The width of a slot depends on its use: the bound of its value, the number of values that will be
+added up in it, and, if it will have a mask of its own, the mask.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from sottovoce.errors import BoundError, InputError, MismatchError
 
-# Far above any plaintext: slots also come from other parties, and must not make us shift for ever.
+# Far more bits than a plaintext has: slots from other parties must not make us shift for ever.
 MAX_BITS = 2**16 - 1
 # Below this many slots, splitting a packed integer further costs more than it saves.
 _LEAF = 8
@@ -83,7 +82,7 @@ class Slots:
         return -(-length // self.count)
 
     def check_holds(self, bound: int, what: str) -> None:
-        """Raise if a value of magnitude `bound` would run over its slot."""
+        """Raise if a value of magnitude `bound` would overflow its slot."""
         if bound > self.bound:
             raise BoundError(
                 f"{what}: over-full slot, {bound.bit_length()} bits and a sign do not fit into "

@@ -10,7 +10,7 @@ import numpy as np
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.modular import GMP
 
-# How many candidates are sieved at a time, and by the primes up to where.
+# The number of candidates that are sieved at a time, and the bound of the primes in the sieve.
 _WINDOW = 1 << 13
 _SIEVE_LIMIT = 1 << 14
 
@@ -72,8 +72,8 @@ def _starts(
 ) -> Iterator[int]:
     """Every x in low … high, window by window from uniform places, for which all a·x + b are prime.
 
-    As usual the search walks on from a uniform place, so a prime behind a long
-    gap is a little likelier; that gives an attacker nothing to work with.
+    As usual the search continues from a uniform place, so a prime after a long gap is a little
+    likelier; that does not help an attacker.
     """
     span = min(_WINDOW, high - low + 1)
     while True:

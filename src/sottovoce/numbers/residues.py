@@ -1,10 +1,10 @@
 """Integers as residues modulo several 21-bit primes: sums, draws, and exact products by BLAS.
 
-A tensor of integers stands as planes, one for each prime, of 32-bit words below that prime.
-Whatever is done to the planes is done to the integers modulo the product of the primes, about
+A tensor of integers is written as planes, one for each prime, of 32-bit words below that prime. An
+operation on the planes is the operation on the integers modulo the product of the primes, about
 2^147 for all seven. Two centred residues are at most 2^20 each, so sums of 8,192 products stay
-below 2^53 and a floating-point BLAS adds them exactly in whatever order. `PLAIN` does the same
-with python integers, and stands under the same tests as `FAST`, which is used.
+below 2^53 and a floating-point BLAS adds them exactly in whatever order. `PLAIN` does the same with
+Python integers, under the same tests as `FAST`, which is used.
 """
 
 import math
@@ -25,7 +25,7 @@ PRIME_BITS = 21
 # ((2^21 − 10) / 2)² · 8,192 < 2^53: what float64 adds up without rounding.
 DEPTH = 8192
 assert ((PRIMES[0] - 1) // 2) ** 2 * DEPTH < 2**53
-# Entries that are worked on at a time: they stay near the core.
+# The number of entries processed at a time: they fit into the cache.
 BLOCK = 2**14
 _ROWS = 32
 
@@ -90,7 +90,7 @@ class Base:
     def add(self, left: Planes, right: Planes) -> Planes:
         """The residues of the sums."""
         total = left + right
-        # Where no prime is to be taken off, taking it off wraps around to something larger.
+        # If the sum is below the prime, subtracting it wraps around to a larger number.
         return np.asarray(np.minimum(total, total - self._column(total)))
 
     def subtract(self, left: Planes, right: Planes) -> Planes:

@@ -1,10 +1,9 @@
-"""The ring of 64-bit words: shares, and exact products mod 2^64 at the speed of memory and BLAS.
+"""The ring of 64-bit words: shares, and fast exact products mod 2^64.
 
-A secret tensor stands as two arrays of `uint64` whose sum mod 2^64 it is; each
-alone is uniform noise. Products have two twins under the same tests: `NUMPY`,
-the integer product that numpy has (the reference), and `LIMBS` (used), which
-takes numpy's contiguous sums for a few columns, and for many columns splits
-words into three limbs whose products a floating-point BLAS adds up exactly.
+A secret tensor is shared as two arrays of `uint64` whose sum mod 2^64 is the tensor; each alone is
+uniform noise. Products have two twins under the same tests: `NUMPY`, the integer product that numpy
+has (the reference), and `LIMBS` (used), which takes numpy's contiguous sums for a few columns, and
+for many columns splits words into three limbs whose products a floating-point BLAS adds up exactly.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from sottovoce.numbers.fixed import Scale
 
 Words = NDArray[np.uint64]
 
-# Signed values keep to −2^62 ≤ x < 2^62: exact truncation of shares needs the bit above.
+# Signed values are within −2^62 ≤ x < 2^62, because exact truncation of shares needs one more bit.
 RING_BOUND = 2**62 - 1
 
 # Words are split into limbs of 22, 22 and 20 bits, centred: magnitudes up to 2^21, 2^21, 2^19.
@@ -145,20 +144,20 @@ def decode(words: Words, scale: Scale) -> NDArray[np.float64]:
 
 
 def share(values: Words, entropy: Entropy) -> tuple[Words, Words]:
-    """Two arrays whose sum mod 2^64 the values are; each alone is uniform."""
+    """Return two arrays whose sum mod 2^64 is `values`; each alone is uniform."""
     mask = entropy.words(*_words(values, "share").shape)
     return mask, np.asarray(values - mask)
 
 
 def reveal(a: Words, b: Words) -> Words:
-    """The values of which `a` and `b` are the shares."""
+    """Return the values whose shares are `a` and `b`."""
     if _words(a, "reveal").shape != _words(b, "reveal").shape:
         raise MismatchError(f"reveal: shares of shape {a.shape} and {b.shape}")
     return np.asarray(a + b)
 
 
 def _contiguous_sums(matrix: Words, columns: Words) -> Words:
-    """A·Xᵀ with every sum along memory: numpy lets go of the interpreter lock meanwhile."""
+    """Return A·Xᵀ with every sum along memory; numpy releases the interpreter lock meanwhile."""
     return np.asarray(np.einsum("ij,kj->ik", matrix, columns))
 
 

@@ -1,4 +1,4 @@
-"""Counts as they leave a site: rounded, so that single documents do not show in them."""
+"""Rounding of counts that leave a site, so that they do not reveal single documents."""
 
 from math import isqrt
 
@@ -16,11 +16,11 @@ _FROM = np.array([2, *(isqrt(STEP ** (2 * k + 1)) + 1 for k in range(1, _POWERS 
 
 
 def rounded_up(number: int) -> int:
-    """The next number of two significant digits: 1,234 becomes 1,300."""
+    """Return the next number of two significant digits: 1,234 becomes 1,300."""
     unit = int(10 ** max(0, len(str(number)) - 2))
     return -(-number // unit) * unit
 
 
 def to_powers(counts: Counted) -> Counted:
-    """The nearest of 0, 3, 9, 27, 81, … of every count, by ratio; 1 becomes 0."""
+    """Round every count to the nearest of 0, 3, 9, 27, 81, … by ratio; 1 becomes 0."""
     return np.asarray(_GRID[np.searchsorted(_FROM, counts, side="right")])

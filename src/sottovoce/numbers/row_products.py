@@ -1,4 +1,4 @@
-"""Products of many rows with a few columns, mod 2^32 or mod 2^64, as their words are.
+"""Products of many rows with a few columns, mod 2^32 or mod 2^64, depending on their words.
 
 For a few columns numpy's contiguous sums are the fastest; for many, words are split into two
 limbs of 16 bits, whose products a floating-point BLAS adds up exactly: sums of 2^16 products of

@@ -1,9 +1,8 @@
 """Additively homomorphic encryption, packed and hard to misuse.
 
-A `Ciphertext` may travel; arithmetic gives an `Unsent`, which has no encoder
-until `fresh` re-randomises it, or `for_key_holder` does so against the key's own
-maker, too. All carry key, shape, scale and slots, and
-refuse operands that do not agree, or results that could overflow.
+A `Ciphertext` may be sent. Arithmetic gives an `Unsent`, which has no encoder until `fresh`
+re-randomises it; `for_key_holder` re-randomises also against the key's own maker. All have key,
+shape, scale and slots, and refuse operands that do not agree, and results that could overflow.
 
 Nothing here is constant-time.
 """

@@ -1,4 +1,4 @@
-"""Several tensors as one: their sum, their stack, an outer product."""
+"""Combines encrypted tensors: sums, stacks, outer products."""
 
 from collections.abc import Sequence
 

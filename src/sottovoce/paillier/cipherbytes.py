@@ -1,4 +1,4 @@
-"""The strict bytes of a ciphertext: a head that says what it is, then numbers of fixed width."""
+"""The strict bytes of a ciphertext: a head with its form, then numbers of fixed width."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def encode(key: PublicKey, residues: Sequence[Residue], layout: Layout, scale: S
 
 
 def decode(key: PublicKey, data: bytes) -> tuple[list[Residue], Layout, Scale]:
-    """Read what `encode` wrote for this key; anything else raises MalformedError."""
+    """Read the bytes that `encode` wrote for this key; raise MalformedError for any others."""
     layout, scale, start = _read_head(key, bytes(data))
     width = key.ciphertext_bytes
     expected = start + layout.ciphertexts * width
@@ -77,7 +77,7 @@ def _read_head(key: PublicKey, data: bytes) -> tuple[Layout, Scale, int]:
         raise
     except SottovoceError as error:
         raise MalformedError(f"ciphertext: {error.message}") from None
-    # Lines without values take no bytes: a short message could promise billions of them.
+    # Lines without values take no bytes, so a short message could claim billions of them.
     if dimensions == 2 and layout.ciphertexts == 0:
         raise MalformedError(f"ciphertext: expected no empty matrix, found shape {shape}")
     head = _head(key, layout, scale)
@@ -87,7 +87,7 @@ def _read_head(key: PublicKey, data: bytes) -> tuple[Layout, Scale, int]:
 
 
 class _Reader:
-    """Bytes from the front, never more than there are."""
+    """Reads bytes from the front, and raises if there are too few."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -25,7 +25,7 @@ def encrypt(
 ) -> Ciphertext:
     """The plaintext under `key`, packed into `slots` if given; a symmetric matrix by its triangle.
 
-    The owner passes its secret key and is served in a quarter of the time.
+    The owner passes its secret key, which takes a quarter of the time.
     """
     if not isinstance(plain, Plain):
         raise InputError(
@@ -71,7 +71,7 @@ def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
     try:
         plain = Plain(tensor.layout.unpack(centred), tensor.scale)
     except BoundError:
-        # The error of the check would show what was decrypted.
+        # The check's own error would show the decrypted number.
         raise BoundError(
             f"decrypt: a number is over its slot or over the bound of {tensor}"
         ) from None
@@ -81,7 +81,7 @@ def decrypt(key: SecretKey, tensor: Encrypted) -> Plain:
 
 
 def decrypt_residues(key: SecretKey, tensor: Encrypted) -> list[int]:
-    """One element 0 <= m < N for each ciphertext, as masks over whole ciphertexts leave them."""
+    """Return one element 0 <= m < N for each ciphertext, for ciphertexts under uniform masks."""
     if key.public != tensor.key:
         raise MismatchError(f"decrypt: keys differ, {key.public} beside {tensor.key}")
     return key.residues(tensor.residues, uniform=isinstance(tensor, ForKeyHolder))

@@ -24,7 +24,7 @@ from sottovoce.paillier.profiles import TOY_BITS
 from sottovoce.paillier.secret import InsecureToySecretKey, PrimeHalf, SecretKey
 
 LONGEST = 8
-"""Beyond this ciphertexts hardly get shorter for what they hold, and work grows."""
+"""With a larger s ciphertexts are hardly shorter for the same content, and take more time."""
 
 L = TypeVar("L", bound="LongSecretKey")
 

@@ -1,4 +1,4 @@
-"""The strict reading of a key's bytes: a head, then numbers of fixed width, and nothing else."""
+"""Strict reading of a key's bytes: a head, then numbers of fixed width, and nothing else."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The public half of a key: what encrypts, and what computes on ciphertexts."""
+"""The public half of a key, which encrypts and computes on ciphertexts."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from sottovoce.paillier.uniform_powers import uniform_powers
 
 IDENTITY_BYTES = 32
 
-# The product of the odd primes below 200: a modulus that shares a factor with it is no key.
+# The product of the odd primes below 200: a modulus that shares a factor with it is refused.
 _SMALL_FACTORS = prod(n for n in range(3, 200) if all(n % k for k in range(2, n)))
 
 
@@ -27,7 +27,7 @@ def _is_prime(arithmetic: Arithmetic, modulus: int) -> bool:
 
 
 class NeverPickled:
-    """Refuses to be pickled, and is its own copy: what it holds leaves by strict bytes or never."""
+    """Refuses to be pickled, and is its own copy; only strict bytes leave it, if it has any."""
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise MisuseError(
@@ -45,8 +45,8 @@ class NeverPickled:
 class PublicKey(NeverPickled):
     """A public key: the modulus N, and in two profiles the base h of the randomisers.
 
-    h is kept modulo N and lifted to h^N mod N² here, so that no key, whoever
-    made it, can have randomisers that carry a message.
+    h is kept modulo N and lifted to h^N mod N² here, so that no maker of a key can give it
+    randomisers that carry a message.
     """
 
     profile: Profile
@@ -128,7 +128,7 @@ class PublicKey(NeverPickled):
 
     @cached_property
     def identity(self) -> bytes:
-        """A hash of the one encoding of this key: what ciphertexts say they are made for."""
+        """A hash of the one encoding of this key; ciphertexts name their key by it."""
         return self._hash(IDENTITY_BYTES)
 
     @cached_property
@@ -138,13 +138,13 @@ class PublicKey(NeverPickled):
         return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
 
     def _hash(self, size: int) -> bytes:
-        # BLAKE2b takes its output size into the hash: the two have nothing in common.
+        # BLAKE2b hashes its output size, too, so this is independent of `identity`.
         return hashlib.blake2b(
             self.to_bytes(), digest_size=size, person=b"sottovoce/key/v1"
         ).digest()
 
     def randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
-        """Fresh encryptions of 0, each from randomness of its own."""
+        """Return fresh encryptions of 0, each from its own randomness."""
         return self._drawn(count, self.profile.exponent_bits(self.bits), entropy)
 
     def rerandomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
@@ -152,9 +152,9 @@ class PublicKey(NeverPickled):
         return self._drawn(count, self.profile.full_exponent_bits(self.bits), entropy)
 
     def uniform_randomisers(self, count: int, *, entropy: Entropy) -> list[Residue]:
-        """Uniform N-th powers, in every profile: nothing that the key's maker chose limits them.
+        """Return uniform N-th powers, in every profile; no choice of the key's maker limits them.
 
-        From some hundreds on they are products of the first ones, within 2^−65 of uniform
+        After the first hundreds they are products of these, within 2^−65 of uniform
         (uniform_powers.py).
         """
         return uniform_powers(self, entropy).draw(count, entropy=entropy)
@@ -170,11 +170,11 @@ class PublicKey(NeverPickled):
         return self._powers([entropy.bits(bits) for _ in range(count)])
 
     def masks(self, count: int, *, entropy: Entropy) -> list[int]:
-        """Uniform elements of Z_N: one of them hides all that a ciphertext holds, perfectly."""
+        """Return uniform elements of Z_N, each of which hides a ciphertext's content perfectly."""
         return [entropy.below(self.plaintexts) for _ in range(count)]
 
     def prepare(self, count: int) -> None:
-        """Make the tables for about `count` randomisers now, not while they are needed."""
+        """Make the tables for about `count` randomisers now, before they are needed."""
         if self.profile is not Profile.TEXTBOOK:
             self._powers.prepare(count)
 
@@ -184,7 +184,7 @@ class PublicKey(NeverPickled):
         return unit
 
     def embedded(self, plaintexts: Sequence[int]) -> list[Residue]:
-        """(1 + N)^m mod N² = 1 + m·N for each plaintext: encryptions that hide nothing yet."""
+        """Return (1 + N)^m mod N² = 1 + m·N for each plaintext; these hide nothing yet."""
         number, modulus = self.number, self.modulus
         return [1 + plaintext % modulus * number for plaintext in plaintexts]
 

@@ -20,8 +20,8 @@ class Layout:
     or each row of a matrix, fills as few ciphertexts as it can; a `symmetric`
     matrix fills them with its upper triangle.
 
-    A `covered` tensor has a mask uniform in Z_N on every ciphertext: its numbers
-    are elements of Z_N, without sign, bound or slots, until the masks are gone.
+    A `covered` tensor has a mask uniform in Z_N on every ciphertext: its numbers are elements of
+    Z_N, without sign, bound or slots, until the masks are removed.
     """
 
     shape: tuple[int, ...]
@@ -66,7 +66,7 @@ class Layout:
         return self.lines * self.line_ciphertexts
 
     def check_same(self, other: "Layout", what: str) -> None:
-        """Raise unless both have the same shape, slots and cover, and say which differ."""
+        """Raise unless both have the same shape, slots and cover; the error names which differ."""
         for name, here, there in (
             ("shapes", self.shape, other.shape),
             ("slots", self.slots, other.slots),
@@ -120,7 +120,7 @@ class Layout:
 
 
 def check_room(key: PublicKey, layout: Layout, scale: Scale, what: str) -> Scale:
-    """The scale, if values of it cannot run over their slots or the plaintext."""
+    """Return the scale, after checking that its values fit their slots and the plaintext."""
     slots = layout.slots
     if slots is not None and slots.bits > key.plaintext_bits:
         raise MismatchError(

@@ -23,11 +23,11 @@ MAX_DIMENSIONS = 2
 class Plain:
     """A scalar, vector or matrix of exact integers, each within the bound of its scale.
 
-    The scale is declared, never read off the values: what parties derive from
-    it (slot widths, message sizes) must depend on public numbers only.
+    The scale is declared, never derived from the values: slot widths and message sizes, which
+    follow from it, must depend on public numbers only.
     """
 
-    # Kept out of repr: these are masks, and values that nobody else may see.
+    # Kept out of repr, because these are masks and values that nobody else may see.
     integers: Integers = field(repr=False)
     scale: Scale
 
@@ -38,7 +38,7 @@ class Plain:
         values = check_integers(self.integers, self.scale, "plain")
         if values.ndim > MAX_DIMENSIONS:
             raise InputError(f"plain: expected at most a matrix, found shape {values.shape}")
-        # A copy that nobody can change behind the bound's back.
+        # A copy, so that nobody can change it after the check.
         values = values.copy()
         values.flags.writeable = False
         object.__setattr__(self, "integers", values)
@@ -98,10 +98,10 @@ def _wide(plain: Plain) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Rows of small signed integers over `width` columns, as words of documents are.
+    """Rows of small signed integers over `width` columns, such as word counts of documents.
 
-    `reach` bounds the sum of magnitudes of every row that could be here: a score
-    then stays within reach · bound. It is declared, as every scale is.
+    `reach` bounds the sum of magnitudes of every possible row, so a score stays within reach ·
+    bound. It is declared, like every scale.
     """
 
     rows: Sequence[SparseRow] = field(repr=False)

@@ -11,16 +11,16 @@ from sottovoce.numbers.modular import Residue
 from sottovoce.paillier.keys import PublicKey
 from sottovoce.paillier.secret import SecretKey
 
-# Who pours: the public key, or its owner in a quarter of the time.
+# The maker of randomisers: the public key, or its owner in a quarter of the time.
 Key: TypeAlias = PublicKey | SecretKey
 
 
 class Pool:
     """Fresh encryptions of 0 for one key, ready to be multiplied in.
 
-    Two ciphertexts with one randomiser tell the difference of their plaintexts.
-    So a randomiser that was taken is gone, threads take turns, and a pool can
-    neither be copied, nor pickled, nor used in a process forked from its own.
+    Two ciphertexts with one randomiser reveal the difference of their plaintexts. So a randomiser
+    is given out only once, threads take turns, and a pool cannot be copied, pickled, or used in a
+    process forked from its own.
     """
 
     def __init__(self, key: Key, *, entropy: Entropy, size: int = 0) -> None:
@@ -44,7 +44,7 @@ class Pool:
             self._ready.extend(self._key.rerandomisers(missing, entropy=self._entropy))
 
     def take(self, count: int) -> list[Residue]:
-        """`count` randomisers that nobody else gets; what is not ready is made now."""
+        """Return `count` randomisers that nobody else gets; missing ones are made now."""
         self._check_process()
         with self._lock:
             ready = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
@@ -77,7 +77,7 @@ def public_of(key: Key) -> PublicKey:
 
 
 def rerandomisers_for(key: PublicKey, count: int, *, entropy: Entropy | Pool) -> list[Residue]:
-    """The same for arithmetic results; a pool's randomisers serve both."""
+    """Return randomisers for arithmetic results; a pool's randomisers are used for both."""
     if isinstance(entropy, Pool):
         return randomisers_for(key, count, entropy=entropy)
     return key.rerandomisers(count, entropy=entropy)

@@ -1,4 +1,4 @@
-"""The groups of a tensor's ciphertexts that meet in a sum, a product or a slice."""
+"""The groups of a tensor's ciphertexts that belong together in a sum, a product or a slice."""
 
 from typing import Any
 

@@ -7,7 +7,7 @@ from sottovoce.errors import InputError
 # Modulus bits and the strength in bits that NIST SP 800-57 and FIPS 140 give them.
 STRENGTHS = {2048: 112, 3072: 128, 4096: 152}
 DEFAULT_BITS = 3072
-# How far the exponents that re-randomise reach beyond the order of h.
+# By how many bits re-randomising exponents exceed the order of h.
 SPARE_BITS = 64
 # Sizes that anybody can break, for tests.
 TOY_BITS = (256, 384, 512, 768, 1024)
@@ -62,8 +62,8 @@ class Profile(StrEnum):
     def full_exponent_bits(self, modulus_bits: int) -> int:
         """The number of bits that make x uniform modulo the order of h, within 2^−64.
 
-        Re-randomising uses as many bits, so that nothing rests on short exponents; the owner of the
-        key gets uniform N-th powers instead (tensors.py).
+        Re-randomising uses as many bits, so that it does not rely on short exponents; the owner of
+        the key gets uniform N-th powers instead (tensors.py).
         """
         match self:
             case Profile.SHORT:  # the order is 2·p·q, of hidden primes of at most 2s + 1 bits
@@ -103,5 +103,5 @@ def strength(modulus_bits: int) -> int:
 
 
 def either(sizes: tuple[int, ...]) -> str:
-    """The sizes as a sentence has them."""
+    """Return the sizes as words in a sentence."""
     return f"{', '.join(map(str, sizes[:-1]))} or {sizes[-1]}"

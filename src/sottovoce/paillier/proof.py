@@ -1,8 +1,8 @@
-"""A proof that N is fit for Paillier: gcd(N, φ(N)) = 1, and few prime factors; receivers check it.
+"""A proof that N is fit for Paillier: gcd(N, φ(N)) = 1, and N has few prime factors.
 
 If a prime divides both N and φ(N), at most one number in that many has an N-th root mod N, and a
-ciphertext tells more than its plaintext to whoever made N. So the key's owner shows N-th roots of
-numbers that a hash of the key chooses. N has no prime factor below 2^13, so each root exists by
+ciphertext reveals more than its plaintext to the maker of N. So the key's owner shows N-th roots of
+numbers that a hash of the key determines. N has no prime factor below 2^13, so each root exists by
 chance with probability at most 2^-13, and all ten with 2^-130. (Goldberg, Reyzin, Sagga and
 Baldimtsi, "Efficient noninteractive certification of RSA moduli and beyond", ASIACRYPT 2019.)
 
@@ -11,11 +11,11 @@ symbol 1 the owner of N = p·q, both primes 3 mod 4, can take the square root of
 w different prime factors, that is possible for one such y in 2^(w−2). So ten of these roots show
 w ≤ 14, but for a chance of 2^-130 (van de Graaf and Peralta, CRYPTO 1987).
 
-The roots tell nothing of the factors: whoever may choose the numbers makes such pairs without them.
-Of the four square roots of a number it is always the same one that is shown, itself a square; two
-that differ by more than their sign would factor N.
-The proof says nothing about h, and nothing rests on h where the key's maker looks on: what goes
-to a key holder is re-randomised by uniform N-th powers (tensors.py).
+The roots reveal nothing about the factors: anybody who may choose the numbers can make such pairs
+without the factors. Of the four square roots of a number the owner always shows the same one, which
+is itself a square; two roots that differ by more than their sign would factor N. The proof says
+nothing about h. Nothing relies on h against the key's maker: ciphertexts for a key holder are
+re-randomised by uniform N-th powers (tensors.py).
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def check_key_proof(public: PublicKey, proof: bytes) -> None:
 
 
 def _challenges(public: PublicKey) -> list[int]:
-    """Numbers mod N that nobody chose: a hash of the key's one encoding, stretched."""
+    """Return numbers mod N that nobody chose: a hash of the key's one encoding, expanded."""
     size = _width(public) + _SPARE_BYTES
     stream = hashlib.shake_256(_PURPOSE + public.to_bytes()).digest(ROOTS * size)
     return [

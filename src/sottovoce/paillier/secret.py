@@ -1,9 +1,8 @@
-"""The secret half of a key: it decrypts, checks itself, and stays out of sight.
+"""The secret half of a key, which decrypts, checks itself, and stays out of logs.
 
-Its owner works modulo p² and q² instead of N², also to encrypt. Nothing here is
-constant-time: gmpy2's constant-time power is 1.7 times slower, and the rest of
-a decryption would still tell; so who can time the key holder's machine closely
-may learn about its secret key.
+Its owner computes modulo p² and q² instead of N², also to encrypt. Nothing here is constant-time:
+gmpy2's constant-time power is 1.7 times slower, and the rest of a decryption would still leak. So a
+party that can time the key holder's machine closely may learn something about its secret key.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ class SecretKey(NeverPickled):
         return PrimeHalf
 
     def __post_init__(self) -> None:
-        # Exactly: the toy key is a subclass, and an ordinary secret key must refuse it.
+        # The exact type, because the toy key is a subclass that an ordinary secret key must refuse.
         if type(self.public) is not self.public_type:
             raise InputError(
                 f"secret key: expected a {self.public_type.__name__}, "
@@ -74,7 +73,7 @@ class SecretKey(NeverPickled):
 
     @cached_property
     def halves(self) -> "tuple[PrimeHalf, PrimeHalf]":
-        """The work modulo p² and modulo q², which the owner does instead of modulo N²."""
+        """The arithmetic modulo p² and modulo q², which the owner uses instead of modulo N²."""
         public = self.public
         return (
             self.half_type(public, self.p, self.hidden_p),
@@ -88,7 +87,7 @@ class SecretKey(NeverPickled):
         return int(self.p**power * pow(self.p**power, -1, self.q**power))
 
     def _joined(self, power: int, left: Sequence[int], right: Sequence[int]) -> list[int]:
-        """Numbers modulo N^power from what they are modulo powers of both primes."""
+        """Return numbers modulo N^power from their residues modulo powers of both primes."""
         p, q = self.p**power, self.q**power
         join, modulus = p * pow(p, -1, q), p * q
         return [int((a + (b - a) * join) % modulus) for a, b in zip(left, right, strict=True)]
@@ -142,7 +141,7 @@ class SecretKey(NeverPickled):
         return replace(self, public=self.public.with_arithmetic(arithmetic))
 
     def to_bytes(self) -> bytes:
-        """The one encoding, p < q, fixed width, big-endian. It is the secret: seal it."""
+        """Return the one encoding, p < q, fixed width, big-endian. It is secret: seal it."""
         public, width = self.public, self.bits // 16
         head = public.profile.code.to_bytes(1) + self.bits.to_bytes(2)
         body = self.p.to_bytes(width) + self.q.to_bytes(width)
@@ -244,7 +243,7 @@ class PrimeHalf(NeverPickled):
         return (power - 1) // self._prime * self._factor(self._general) % self._prime
 
     def _factor(self, order: int) -> int:
-        """The inverse of what (1 + N)^order leaves behind: order · N/p mod p."""
+        """Return the inverse of order · N/p mod p, the factor that (1 + N)^order adds."""
         return pow(order * (self._public.modulus // self._prime), -1, self._prime)
 
 
@@ -254,7 +253,7 @@ def _hidden_width(bits: int) -> int:
 
 
 def _faults(key: SecretKey) -> Iterator[tuple[bool, str]]:
-    """List the possible faults of these primes, cheap questions first."""
+    """Yield the possible faults of these primes, cheap checks first."""
     p, q, public = key.p, key.q, key.public
     gcd, is_prime = public.arithmetic.gcd, public.arithmetic.is_prime
     half = public.bits // 2

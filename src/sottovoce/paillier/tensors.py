@@ -1,16 +1,15 @@
-"""Encrypted scalars, vectors and matrices: what may travel, and what was computed.
+"""Encrypted scalars, vectors and matrices: ciphertexts that may be sent, and results that not yet.
 
     encrypt ──▶ Ciphertext ──arithmetic──▶ Unsent ──fresh(entropy=…)──▶ Ciphertext ──▶ bytes
                                               └──for_key_holder(entropy=…)──▶ ForKeyHolder ──▶ bytes
 
-An arithmetic result tells how it was made to whoever knows the operands, so an
-`Unsent` has no encoder; `fresh` multiplies a new randomiser into every number.
-Randomisers of `fresh` are powers of the key's base h: against everybody without the
-secret key that is enough. Who made the key can choose h, and mark what it encrypts with
-numbers outside the group of h, which would show what was computed with them. So what goes
-to a key holder is a type of its own, made by uniform N-th powers alone.
-Key, layout and scale travel along; operands that do not agree, and results that
-could overflow, raise before anything is computed.
+An arithmetic result reveals how it was computed to a party that knows the operands, so an `Unsent`
+has no encoder; `fresh` multiplies a new randomiser into every number. Randomisers of `fresh` are
+powers of the key's base h, which is enough against everybody without the secret key. The key's
+maker can choose h, and mark its own ciphertexts with numbers outside the group of h, which would
+show what was computed with them. So ciphertexts for a key holder have a type of their own, made
+with uniform N-th powers only. Every tensor has its key, layout and scale; operands that do not
+agree, and results that could overflow, raise before anything is computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ C = TypeVar("C", bound="Ciphertext")
 
 
 def _refused(other: object, action: str) -> Any:
-    """Bare numbers have no scale: say how to give them one. Other types may know better."""
+    """Refuse bare numbers, which have no scale, and say how to give them one."""
     if isinstance(other, np.ndarray | np.generic | Real | list | tuple):
         raise TypeError(
             f"{action}: expected encrypted values or a Plain, found a bare "
@@ -173,7 +172,7 @@ class Encrypted(NeverPickled):
         return Unsent(self.key, tuple(r for line in columns for r in line), layout, scale)
 
     def halved(self) -> "Unsent":
-        """Exactly half of values that are all even: times 2⁻¹ mod N.
+        """Return exactly half of values that are all even: times 2⁻¹ mod N.
 
         An odd value would become a number near N/2. To read the same integers as halves, use
         `divided`, which costs nothing.
@@ -186,10 +185,10 @@ class Encrypted(NeverPickled):
         return self._like(self.residues, self.layout, scale)
 
     def within(self, scale: Scale) -> "Unsent":
-        """The same integers under a tighter bound, which the caller vouches for.
+        """Return the same integers under a tighter bound, for which the caller is responsible.
 
-        Bounds only grow; where masks were taken off again, or mathematics says
-        more than the bounds do, the protocol states what it knows.
+        Bounds only grow. After masks were removed, or if a tighter bound can be proven, the
+        protocol states it here.
         """
         self._check_uncovered("within")
         self.scale.check_same_fraction(scale, "within")
@@ -215,8 +214,8 @@ class Encrypted(NeverPickled):
     def joined(self, slots: Slots) -> "Unsent":
         """The rows of a packed matrix, one ciphertext each, side by side in fewer ciphertexts.
 
-        What comes out is the vector of all values, row by row, as scores of many
-        documents for a few classes.
+        The result is the vector of all values, row by row, such as scores of many documents for a
+        few classes.
         """
         width = self.shape[-1] if len(self.shape) == 2 and not self.layout.symmetric else 0
         own = self.layout.slots
@@ -272,9 +271,9 @@ class Encrypted(NeverPickled):
         return self._covered(residues)
 
     def uncover(self, masks: Sequence[int] = (), *, scale: Scale) -> "Unsent":
-        """Without the masks (those given, or none where they cancelled); values are of `scale`.
+        """Remove the masks (those given, or none if they cancelled); values are of `scale`.
 
-        The caller vouches for the scale: a mask left over cannot be noticed here.
+        The caller is responsible for the scale: a mask that is left cannot be noticed here.
         """
         if not self.layout.covered:
             raise MisuseError("uncover: this tensor carries no masks")
@@ -285,7 +284,7 @@ class Encrypted(NeverPickled):
         return Unsent(self.key, residues, layout, check_room(self.key, layout, scale, "uncover"))
 
     def for_key_holder(self, *, entropy: Entropy) -> "ForKeyHolder":
-        """The same values under uniform N-th powers: even the key's maker sees the values alone.
+        """Return the values under uniform N-th powers: even the key's maker sees only the values.
 
         Given gcd(N, φ(N)) = 1, which comes with a key as a proof (proof.py), every number mod N²
         is (1 + N)^m · r^N for one m and one r, and r is made uniform here (within 2^−65:
@@ -352,15 +351,15 @@ class Encrypted(NeverPickled):
         return Unsent(self.key, tuple(residues), self.layout, scale)
 
     def _like(self, residues: Sequence[Residue], layout: Layout, scale: Scale) -> Self:
-        """The same kind of tensor: taking parts and arranging them neither freshens nor stales."""
+        """Return the same kind of tensor: parts of a fresh tensor are fresh, others are not."""
         return type(self)(self.key, tuple(residues), layout, scale)
 
 
 class Unsent(Encrypted):
-    """A result of arithmetic. It has no encoder; `fresh` is the only way out."""
+    """A result of arithmetic, which has no encoder; re-randomise it to send it."""
 
     def fresh(self, *, entropy: Entropy | Pool) -> "Ciphertext":
-        """The same values under new randomisers: what they were made from no longer shows.
+        """Return the values under new randomisers, which hide how they were computed.
 
         It hides them from everybody without the secret key; for its owner use `for_key_holder`.
         """
@@ -374,7 +373,7 @@ class Unsent(Encrypted):
 
 
 class Ciphertext(Encrypted):
-    """Fresh encrypted numbers, which may travel; arithmetic with them gives `Unsent`."""
+    """Fresh encrypted numbers, which may be sent; arithmetic with them gives `Unsent`."""
 
     def __init__(self, *_: object, **__: object) -> None:
         """Refuse: ciphertexts come from `encrypt`, `fresh` and `from_bytes` alone."""
@@ -388,7 +387,7 @@ class Ciphertext(Encrypted):
         return Unsent(self.key, self.residues, self.layout, self.scale).fresh(entropy=entropy)
 
     def expected(self, layout: Layout, scale: Scale) -> Self:
-        """This ciphertext if it is what the protocol agreed on: senders name their own bounds."""
+        """Return this ciphertext if its form is agreed, because senders state their own bounds."""
         for name, mine, agreed in (("layout", self.layout, layout), ("scale", self.scale, scale)):
             if mine != agreed:
                 raise ViolationError(f"ciphertext: expected {name} {agreed}, found {mine}")
@@ -413,8 +412,7 @@ def mint_unchecked(
 ) -> Ciphertext:
     """A ciphertext from numbers that the caller has just randomised, or decoded and checked.
 
-    Nothing here can tell whether that is so: only `encrypt`, `fresh` and the
-    decoder may call it.
+    This cannot be checked here, so only `encrypt`, `fresh` and the decoder may call it.
     """
     return _minted(Ciphertext, key, residues, layout, scale)
 

@@ -1,15 +1,15 @@
-"""Uniform N-th powers for what goes to a key holder: first r^N, then products of those.
+"""Uniform N-th powers for ciphertexts to a key holder: first r^N, then products of these.
 
 An r^N takes an exponent as long as N. After the first k of these, g_1 … g_k, a randomiser is
 ∏ g_i^(x_i) with exponents of some thirty bits each, drawn anew every time: an eighth of the work.
 
-Why that is as good as r^N, whoever made N. The N-th powers are an abelian group G of fewer than N
-elements. Subtract the uniform distribution from that of ∏ g_i^(x_i), and take what is left apart by
-the characters of G: a character weighs ∏ φ(g_i) there, where φ(g) is its mean over the powers g^x
-of one draw. Over uniform g_i these are independent. A character of order o has a φ(g_i) whose
-square is on average the chance that two exponents meet modulo o: about 1/o or, for o beyond the
-exponents' range, 2^−b; at order 2 it is 1 for half of all g and else 0. N is square-free with at
-most w = 14 prime factors (proof.py), so G has at most o^w characters of order o.
+Why that is as good as r^N, also if an adversary made N. The N-th powers are an abelian group G of
+fewer than N elements. Subtract the uniform distribution from that of ∏ g_i^(x_i), and take what is
+left apart by the characters of G: a character weighs ∏ φ(g_i) there, where φ(g) is its mean over
+the powers g^x of one draw. Over uniform g_i these are independent. A character of order o has a
+φ(g_i) whose square is on average the chance that two exponents meet modulo o: about 1/o or, for o
+beyond the exponents' range, 2^−b; at order 2 it is 1 for half of all g and else 0. N is square-free
+with at most w = 14 prime factors (proof.py), so G has at most o^w characters of order o.
 
 Of orders 2 and 3 the weights are added up as they are: 2^w · 2^−k counts most. Of all others their
 squares are, and then the root is taken (leftover hash lemma): 4^w · 4^−k counts most, and with
@@ -26,15 +26,15 @@ from sottovoce.entropy import Entropy
 from sottovoce.numbers.modular import Arithmetic, FixedBases, Modulus, Residue
 
 FACTORS = 14
-"""N has no more prime factors: the proof that comes with a key shows it."""
+"""The most prime factors of N, which the proof with a key shows."""
 SPARE_FACTORS = 66
 """So many more powers than factors: each halves what orders 2 and 3 tell."""
 SPARE_BITS = 130
-"""Twice the bits within which a product is uniform."""
+"""Twice the number of bits within which a product is uniform."""
 
 
 class Powered(Protocol):
-    """A public key, as far as it matters here."""
+    """The part of a public key that is used here."""
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -50,7 +50,7 @@ class Powered(Protocol):
 
     @property
     def square(self) -> Modulus:
-        """Where ciphertexts live."""
+        """The modulus of ciphertexts."""
 
     def direct_powers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """r^N of a uniform r each."""
@@ -60,7 +60,7 @@ class UniformPowers:
     """N-th powers under one key, from one source of entropy."""
 
     def __init__(self, key: Powered) -> None:
-        """Begin without any."""
+        """Begin without any powers."""
         self.key = key
         self.count = FACTORS + SPARE_FACTORS
         self.exponent_bits = ceil((key.bits + SPARE_BITS) / self.count)
@@ -68,7 +68,7 @@ class UniformPowers:
         self._products: FixedBases | None = None
 
     def draw(self, count: int, *, entropy: Entropy) -> list[Residue]:
-        """`count` randomisers that were never given before."""
+        """Return `count` randomisers that were never given before."""
         direct = self.key.direct_powers(min(count, self.count - len(self._direct)), entropy=entropy)
         self._direct += direct
         rows = [self._exponents(entropy) for _ in range(count - len(direct))]
@@ -87,16 +87,16 @@ class UniformPowers:
         return self._products
 
 
-# By source, because a program that runs again from its seed must draw the same numbers again,
+# Kept by source, because a program that runs again from its seed must draw the same numbers,
 # whatever else was drawn under the key meanwhile.
 _KEPT: "WeakKeyDictionary[Entropy, dict[bytes, UniformPowers]]" = WeakKeyDictionary()
 
 
 def uniform_powers(key: Powered, entropy: Entropy) -> UniformPowers:
-    """Those of this key and source."""
+    """Return the powers of this key and source."""
     by_key = _KEPT.setdefault(entropy, {})
     kept = by_key.get(key.identity)
-    # The other twin must not answer for this one.
+    # The two arithmetic twins must not share powers.
     if kept is None or kept.key.arithmetic is not key.arithmetic:
         kept = by_key[key.identity] = UniformPowers(key)
     return kept

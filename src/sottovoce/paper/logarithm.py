@@ -10,7 +10,8 @@
 The numbers' range, 0 < lower ≤ x ≤ upper, is public; they are divided by a number near its
 middle √(lower·upper) first, whose logarithm is added in the end. Gauss and Legendre's nodes make
 the error of the sum fall geometrically: a range of 1 : 1000 takes some twenty. Nobody can see
-whether a number keeps to its range: who asks vouches for it. A range that touches 0 is refused.
+whether a number is within its range: the caller is responsible for that. A range that touches 0 is
+refused.
 
 The evaluator learns nothing; the key holder sees how many quotients there are, the number of
 steps and noise within 2^−κ. Both follow the protocol and do not pool what they saw. The error
@@ -181,7 +182,7 @@ class LogPlan:
         return Scale(bits, 2 << bits), Scale.covering(weight, fraction_bits=self.coefficient_bits)
 
     def slots(self, plaintext_bits: int) -> Slots:
-        """Slots in which the quotients are worked out."""
+        """Return slots for the quotients."""
         return self.course.slots(plaintext_bits, *self.start_scales)
 
     def error_bound(self) -> float:
@@ -241,7 +242,7 @@ def logarithm_rules(
 
 
 def _check(x: Encrypted, plan: LogPlan) -> None:
-    """Refuse what cannot be done, before anything is sent."""
+    """Refuse numbers that do not fit the plan, before anything is sent."""
     if len(x.shape) != 1 or x.slots is not None or x.scale.fraction_bits != plan.input_bits:
         raise MismatchError(
             f"S.Log: expected a vector, one value a ciphertext, with {plan.input_bits} fraction "

@@ -19,7 +19,7 @@ KINDS = ("encryptions", "decryptions", "products", "powers", "terms", "inverses"
 
 
 class Counting(Arithmetic):
-    """Another twin, and a tally of what was asked of it for a key of `bits` bits."""
+    """Another twin, and a tally of its operations for a key of `bits` bits."""
 
     name = "COUNTING"
 

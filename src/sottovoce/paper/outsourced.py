@@ -9,9 +9,8 @@
       ◀── SealedModel ⟨⟨θ⟩⟩ ───────────────────────────
     decrypts θ
 
-The owner lends its work to a machine that it does not trust: nothing but ciphertexts
-leaves it. The plan decides how is learnt: a `SolverPlan` by the closed form, a
-`DescentPlan` by gradient descent.
+The owner gives the work to a machine that it does not trust; only ciphertexts leave the owner. The
+plan decides on the learner: a `SolverPlan` uses the closed form, a `DescentPlan` gradient descent.
 
 Who learns what. The owner: θ, and from the questions noise. The evaluator: how many
 documents of how many features there are, and that the inverse is one; it holds

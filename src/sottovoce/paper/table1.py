@@ -1,4 +1,4 @@
-"""The paper's table on Ionosphere: what it reports, beside what we measure over many seeds.
+"""The paper's table on Ionosphere, with the paper's figures and ours over many seeds.
 
 Raw columns and a bias; the first 200 rows train, the last 151 test; rows are
 dealt to the peers at random. An `Entry` is one row of the table. Entries of one

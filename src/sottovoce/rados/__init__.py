@@ -1,4 +1,4 @@
-"""Rademacher observations, their moments, and the learners that use them."""
+"""Rademacher observations (rados), their moments, and learners on them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Basic-block rados: peers that hold different features of the same entities, and no common key.
+"""Basic-block rados, for peers that hold different features of the same entities.
 
 Entities with the same values s of the shared features and the same label y form
 a block. Each peer adds up y·x of its own features over every block; sums of one
@@ -6,8 +6,8 @@ block are lifted to the joint coordinates and added, before any product:
 
     π_(s,y) = count · lift(y s) + Σ_peers lift(π_(s,y) of that peer)
 
-A block of one row is that row, so blocks below a minimum size never leave the
-peer: they are dropped, and counted.
+The sum of a block of one row is that row. So blocks below a minimum size never leave the peer: they
+are dropped and counted.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from sottovoce.rados.rows import Discreet, Floats, as_rows
 
 
 def lift(values: Floats, positions: NDArray[np.intp], *, features: int) -> Floats:
-    """Columns scattered to their positions among all features, zeros elsewhere."""
+    """Return columns at their positions among all features, with zeros elsewhere."""
     if values.shape[1] != len(positions):
         raise MismatchError(
             f"lift: expected {len(positions)} columns, one per position, found {values.shape[1]}"
@@ -39,7 +39,7 @@ def lift(values: Floats, positions: NDArray[np.intp], *, features: int) -> Float
 
 @dataclass(frozen=True, repr=False)
 class BlockSums(Discreet):
-    """One peer's sums per block, with what was dropped before anything left the peer."""
+    """One peer's sums per block, and the numbers of dropped blocks and rows."""
 
     shared: Floats
     labels: Floats
@@ -135,7 +135,7 @@ class EnumeratedBlocks(Discreet):
 
 @dataclass(frozen=True, repr=False)
 class BlockRados(Discreet):
-    """Joined block rados as rows, how many entities stand behind each, and what was dropped."""
+    """Joined block rados as rows, the number of entities of each, and what was dropped."""
 
     vectors: Floats
     counts: NDArray[np.intp]
@@ -160,7 +160,7 @@ class JointLayout:
         return len(self.shared) + sum(len(positions) for positions in self.own)
 
     def __post_init__(self) -> None:
-        """Refuse a layout that leaves a coordinate out or uses one twice."""
+        """Refuse a layout that omits a coordinate or uses one twice."""
         taken = sorted([*self.shared, *(place for own in self.own for place in own)])
         if taken != list(range(len(taken))):
             raise InputError(

@@ -11,7 +11,7 @@ from sottovoce.rados.rows import Discreet, Floats, dense_rados
 # |r| is clipped here, so that no round takes an unbounded step.
 LARGEST_EDGE = 0.8
 SMALLEST_STEP = 1e-6
-# One rado that holds all the weight leaves nothing to learn from.
+# If one rado has nearly all the weight, there is nothing more to learn.
 LARGEST_WEIGHT = 1 - 1e-4
 
 
@@ -29,7 +29,7 @@ def boost(rados: Any, *, rounds: int = 100) -> Boosted:
     if rounds < 1:
         raise InputError(f"boost: expected at least 1 round, found {rounds}")
     largest = np.abs(rows).max(axis=0)
-    # A column of zeros gets edge 0, and is never chosen before one that tells something.
+    # A column of zeros gets edge 0, so an informative column is always chosen before it.
     edges = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
     theta = np.zeros(rows.shape[1])
     weights = np.full(len(rows), 1 / len(rows))

@@ -50,7 +50,7 @@ def solve(second: Floats, products: Floats, *, penalty: Any) -> Floats:
 
 
 def solve_rows(rows: Any, targets: Any, *, weights: Any = None, penalty: Any) -> Floats:
-    """The same θ from few sparse rows: a system as large as there are rows, and not columns.
+    """Return the same θ from few sparse rows, by a system of the size of the rows.
 
     Γ⁻¹XᵀW^½ (W^½XΓ⁻¹XᵀW^½ + 1)⁻¹ W^½Y, for a Γ that is positive.
     """

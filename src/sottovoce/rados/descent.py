@@ -1,11 +1,10 @@
 """RadoLearn: minimise J(θ) = log mean exp(−θᵀπ) + θᵀΓθ over a sample of rados.
 
-On n sampled rados the loss stands for the logistic loss only while the variance
-of θᵀπ stays below about ln n; beyond, a few rados carry all the weight, the loss
-may fall without end, and descent drifts to a bad direction. So θ is kept inside
-θᵀMθ ≤ ln n, where M, the loss's curvature at θ = 0, is the rados' covariance
-plus 2Γ. In coordinates in which M is the identity that region is a ball and the
-loss starts out round: gradient descent with Nesterov's momentum needs ten to
+On n sampled rados the loss approximates the logistic loss only while the variance of θᵀπ stays
+below about ln n. Beyond that a few rados have all the weight, the loss may fall without bound, and
+descent moves in a bad direction. So θ is kept inside θᵀMθ ≤ ln n, where M, the loss's curvature at
+θ = 0, is the rados' covariance plus 2Γ. In coordinates in which M is the identity, that region is a
+ball and the loss is round at the start: gradient descent with Nesterov's momentum needs ten to
 twenty steps, each projected back to the ball.
 """
 
@@ -23,7 +22,7 @@ from sottovoce.rados.losses import RadoLoss, exponential, ridge_penalty
 from sottovoce.rados.moments import RadoMoments
 from sottovoce.rados.rows import Discreet, Floats, dense_rados
 
-# Keeps M invertible where neither rados nor penalty say anything about a feature.
+# Keeps M invertible if a feature occurs in no rado and has no penalty.
 FLOOR = 1e-9
 
 
@@ -36,7 +35,7 @@ class Halt(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Descended(Discreet):
-    """θ, after how many steps, why it ended there, and whether the sample's edge held it back."""
+    """θ, the number of steps, why it ended, and whether the edge of the ball limited it."""
 
     theta: Floats
     steps: int
@@ -89,7 +88,7 @@ def _root(rados: Floats, gamma: Floats) -> Floats:
 def _step(
     objective: Callable[[Floats], RadoLoss], start: Floats, *, rate: float, radius: float
 ) -> tuple[float, Floats]:
-    """One projected step, its rate halved until the loss falls as its slope promised."""
+    """Take one projected step, halving its rate until the loss falls as its slope predicts."""
     slope = objective(start)
     while True:
         step = start - rate * slope.gradient

@@ -1,4 +1,4 @@
-"""Moments as whole numbers of a fixed grid: they add up to the same bits in every order.
+"""Moments as integers on a fixed grid, whose sums are the same bits in every order.
 
 Floating-point sums depend on the order in which they are taken. A site whose documents are summed
 in parts, by any number of workers, rounds the moments of each part to words of 64 bits, adds the
@@ -23,7 +23,7 @@ class MomentWords:
     """The sums of `Moments` in units of 2^-bits; of Σ w x xᵀ the upper triangle, row by row."""
 
     def __init__(self, features: int, classes: int, *, weight: float, row_norm: float) -> None:
-        """No rows yet; on the finest grid on which rows of this total weight cannot run over."""
+        """Start without rows, on the finest grid on which rows of this weight cannot overflow."""
         self.count = 0
         self._bits = _WORD_BITS - math.frexp(weight * max(1.0, row_norm) ** 2)[1]
         self._most = weight
@@ -55,7 +55,7 @@ class MomentWords:
         self._triangle += other._triangle
 
     def moments(self) -> Moments:
-        """The sums as they are used."""
+        """Return the sums as moments."""
         features, classes = self._products.shape
         sums = Moments(features, classes)
         sums.count, sums.weight = self.count, math.ldexp(self._weight, -self._bits)
@@ -71,7 +71,7 @@ class MomentWords:
         return f"MomentWords(features={features}, classes={classes}, count={self.count})"
 
     def _weigh(self, count: int, weight: int) -> None:
-        """Refuse rows that could run over, before they are added."""
+        """Refuse rows that could overflow, before they are added."""
         self.count += count
         self._weight += weight
         weight_so_far = math.ldexp(self._weight, -self._bits)

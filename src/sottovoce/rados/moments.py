@@ -1,4 +1,4 @@
-"""Sums that hold everything the closed form needs from any number of documents.
+"""Moments: the sums that the closed form needs from any number of documents.
 
 `Moments` adds up chunks of rows with their targets: XᵀX, XᵀY and the column
 totals. Documents of text, rados (rows whose target is 1) and block rados (rows
@@ -31,14 +31,14 @@ from sottovoce.rados.rows import (
     weighted,
 )
 
-# Sparse rows are taken in blocks: large enough that the d×d result of a block
-# costs little beside its products, small enough that a block stays near the core.
+# Sparse rows are processed in blocks: large enough that the d×d result of a block costs little
+# compared with its products, small enough to fit into the cache.
 BLOCK_ROWS = 16_384
 DENSE_ROWS = 2_048
 # The upper triangle is built in this many bands of features. Bands are disjoint,
 # so any number of workers adds the same numbers in the same order.
 BANDS = 8
-# Features that are mirrored at a time: a block of them stays near the core.
+# The number of features mirrored at a time: a block of them fits into the cache.
 MIRROR = 256
 # Above this share of non-zeros dense linear algebra is faster than sparse.
 DENSE_SHARE = 0.08
@@ -74,7 +74,7 @@ class Moments:
 
     @classmethod
     def given(cls, second: Floats, products: Floats, *, count: int, weight: float) -> Self:
-        """Moments that were worked out elsewhere; nothing can be centred in them."""
+        """Return moments that were computed elsewhere; they cannot be centred."""
         sums = cls(*products.shape)
         sums.count, sums.weight, sums.products, sums._upper = count, weight, products, second
         return sums
@@ -228,18 +228,18 @@ class RadoMoments(Discreet):
         """Over a sample of one peer's rados (rows), centred by that peer's own mean."""
         rows = dense_rados(rados)
         mean = rows.mean(axis=0)
-        # Centred before the product: a mean far from zero costs no digits.
+        # Centred before the product, so that a mean far from zero costs no digits.
         sums = Moments.of(rows - mean, np.ones(len(rows)))
         return cls(mean[:, np.newaxis], sums.second / sums.count)
 
     @property
     def products(self) -> Floats:
-        """XᵀY, or what the sample makes of it: the right side of ridge regression."""
+        """XᵀY, or its estimate from the sample: the right side of ridge regression."""
         return 2 * self.mean
 
     @property
     def second(self) -> Floats:
-        """XᵀX, or what the sample makes of it: the matrix of ridge regression."""
+        """XᵀX, or its estimate from the sample: the matrix of ridge regression."""
         return 4 * self.covariance
 
     def as_documents(self, count: int, *, weight: float) -> Moments:

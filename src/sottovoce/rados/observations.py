@@ -3,8 +3,8 @@
 Written as π_σ = ½ (Σ σ_i x_i + Σ y_i x_i), so that one pass over the documents
 serves every class (`signed_sums`), in plaintext as under encryption.
 
-Rados of sparse text are not irreversible: whoever sees them recovers documents.
-They are for a site's own use, or for encryption.
+Documents can be recovered from rados of sparse text. So rados are for a site's own use, or for
+encryption.
 """
 
 from collections.abc import Sequence

@@ -8,9 +8,9 @@ documents and m₊ of them with y·x_j = +1, a signature is kept only if
 
 What this protects: over the draw of one rado, the released
 number π_j has nearly the same distribution when the feature of *one* document
-flips. It composes linearly: n rados spend n·ε and n·δ. It says nothing about the
-other features, nor about π_j *together with* them: whoever knows all other
-documents may read from the other coordinates which of them were added up.
+flips. It composes linearly: n rados spend n·ε and n·δ. It says nothing about the other features,
+nor about π_j *together with* them: a party that knows all other documents may read from the other
+coordinates which of them were added up.
 """
 
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class KeptWindow:
 
     def guarantee(self, epsilon: float) -> Guarantee:
         """ε, δ and the acceptance rate, computed from the binomial distribution."""
-        # Imported here, because it takes half a second that nobody else should wait for.
+        # Imported here, because the import takes half a second.
         from scipy.stats import binom
 
         low, high, m = self.lowest, self.highest, self.documents

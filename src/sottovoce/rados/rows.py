@@ -17,7 +17,7 @@ def _size(value: Any) -> str:
 
 
 class Discreet:
-    """A dataclass that holds what documents could be read from: its repr shows sizes alone."""
+    """A dataclass with numbers from which documents could be read; its repr shows only sizes."""
 
     def __repr__(self) -> str:
         """The name of each field with its shape, or its value where it is a plain number."""
@@ -98,7 +98,7 @@ def require_some(rows: Rows, *, what: str = "rows") -> None:
 
 
 def dense_rados(rados: Any) -> Floats:
-    """Rados as a dense matrix with at least one row: there are few of them, and none is sparse."""
+    """Return rados as a dense matrix with at least one row; they are few and not sparse."""
     rows = as_rows(rados, what="rados")
     require_some(rows, what="rados")
     return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())

@@ -1,11 +1,10 @@
-"""RadoLearn on a public schedule: nothing in its course depends on the data.
+"""RadoLearn on a public schedule, which does not depend on the data.
 
-`descend` chooses step sizes and stops by looking at the loss; under encryption
-nobody may look. Here the number of steps, the step size and the momentum are
-public, and exp is the polynomial (1 + x/2^k)^(2^k): k squarings. Only ratios of
-exponentials count, so every exponent is lowered by a public bound and nothing
-grows. Each line of `descend_on_schedule` is one operation of an encrypted run:
-matrix × vector, k squarings, a weighted sum of rados, one division, one axpy.
+`descend` chooses step sizes and stops depending on the loss, which nobody may see under encryption.
+Here the number of steps, the step size and the momentum are public, and exp is the polynomial (1 +
+x/2^k)^(2^k): k squarings. Only ratios of exponentials matter, so a public bound is subtracted from
+every exponent and nothing grows. Each line of `descend_on_schedule` is one operation of an
+encrypted run: matrix × vector, k squarings, a weighted sum of rados, one division, one axpy.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ class Schedule:
     momentum_bits: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a schedule."""
+        """Refuse numbers that cannot be a schedule."""
         if self.steps < 1 or self.squarings < 1:
             raise InputError(
                 f"schedule: expected at least 1 step and 1 squaring, "

@@ -1,8 +1,8 @@
 """Signatures σ ∈ {−1, 1}^m: which edge vectors a rado adds up, block by block and never whole.
 
-A thousand signatures of a million documents are a billion signs. They are drawn
-(or sliced, where they were given) in blocks of documents, and a random block can
-be drawn again from its seed, so nothing of size n×m is ever held.
+A thousand signatures of a million documents are a billion signs. They are drawn (or sliced, if they
+were given) in blocks of documents, and a random block can be drawn again from its seed. So no array
+of size n×m is ever in memory.
 """
 
 from abc import ABC, abstractmethod
@@ -156,7 +156,7 @@ def _leading(signs: Any, documents: int) -> int:
 
 
 def draw_signs(count: int, documents: int, *, entropy: Entropy) -> NDArray[np.int64]:
-    """Uniform signatures from the door for secrets: an intermediary's are thrown away after use."""
+    """Draw uniform signatures from entropy for secrets; an intermediary does not keep them."""
     if count < 1 or documents < 1:
         raise InputError(
             f"rados: expected at least 1 rado of 1 document, found {count} of {documents}"

@@ -15,10 +15,9 @@
 prints another way to the same direction; see `printed`. There C holds the key and
 receives ⟨⟨b⟩⟩, ⟨⟨A⟩⟩ and ⟨⟨θ⟩⟩, which it could decrypt: E is the repair.)
 
-Who learns what. Peers: the encrypted θ and the public totals. C: the totals, who
-took part, and noise. E: the totals, who took part, ciphertexts that it cannot
-decrypt, and that the residual is small (else it stops, loudly). Nobody sees a rado,
-a moment or θ.
+Who learns what. Peers: the encrypted θ and the public totals. C: the totals, who took part, and
+noise. E: the totals, who took part, ciphertexts that it cannot decrypt, and that the residual is
+small (else it stops with an error). Nobody sees a rado, a moment or θ.
 
 Assumption: everyone follows the protocol, and C and E do not pool what they saw;
 with the key and the ciphertexts together they could read the moments of the union,
@@ -131,7 +130,7 @@ def coordinator(
 
 
 def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> Party[Solved]:
-    """At the evaluator: add the sealed moments up, solve with the key holder, hand θ out."""
+    """At the evaluator: add up the sealed moments, solve with the key holder, send ⟨⟨θ⟩⟩."""
     terms, cast = here.terms, here.terms.cast
     yield from check_key(cast.coordinator, key)
     counted = yield from pairwise.evaluator(
@@ -147,7 +146,7 @@ def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> 
         moment_terms.moments_sum(key), who=here.who, book=here.book, entropy=entropy
     )
     second, products = added.sums
-    # The sum over all peers keeps the bounds that hold for the whole.
+    # The bounds are those of the sum over all peers.
     A = second.within(moment_terms.matrix_scale) + moment_terms.penalty()
     b = products.within(moment_terms.vector_scale)
     solved = yield from cast.seated(
@@ -159,7 +158,7 @@ def evaluator(here: CentralParticipant, *, key: PublicKey, entropy: Entropy) -> 
 
 
 def hear_totals(coordinator: str) -> Party[RoundedTotals]:
-    """The public totals, as the coordinator tells them."""
+    """Receive the public totals from the coordinator."""
     totals = yield from receive(coordinator, PublicTotals)
     return RoundedTotals.heard(totals)
 

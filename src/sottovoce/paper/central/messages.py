@@ -1,4 +1,4 @@
-"""The messages of a central learner beside blind sums and questions."""
+"""The messages of a central learner other than blind sums and questions."""
 
 from typing import ClassVar
 

@@ -19,9 +19,9 @@ public. Two changes: the sums go to E instead of C, who holds the key and could 
 them; and θ goes whole to every peer, who then uses its own features, because the
 paper's f_p would tell which words a peer's documents have.
 
-The same direction comes out of the short way (`learner`) with a fraction of the work:
-one outer product a rado is replaced by what a peer can do in plaintext. This one is
-here to show that both agree, and practical for a handful of features only.
+The short way (`learner`) gives the same direction with a fraction of the work: plaintext work at
+the peer replaces one outer product a rado. This protocol is here to show that both agree; it is
+practical only for a handful of features.
 
 Who learns what. Peers: the encrypted b and θ. C: who took part, and noise, also from
 the peers' own questions. E: who took part, ciphertexts, and that the inverse is one.

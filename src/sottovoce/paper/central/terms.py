@@ -20,7 +20,7 @@ from sottovoce.rados import Moments
 
 Floats = NDArray[np.float64]
 
-# Largest eigenvalues travel in units of 2^−8, rounded up.
+# Largest eigenvalues are sent in units of 2^−8, rounded up.
 _CEILING_BITS = 8
 _DIGITS = 2
 # Eigenvalues of a singular second moment come out this far below 0, relatively.
@@ -44,7 +44,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class RoundedTotals:
-    """Sums over all peers, each rounded up to two digits: what the bounds follow from.
+    """Sums over all peers, each rounded up to two digits, from which the bounds follow.
 
     `documents` is their number (or weight), `ceiling` the sum of the peers' largest
     eigenvalues, which the largest of the sum cannot exceed (Weyl).
@@ -73,11 +73,11 @@ class RoundedTotals:
 
     @classmethod
     def heard(cls, message: PublicTotals) -> Self:
-        """The totals as the coordinator told them."""
+        """Return the totals in the coordinator's message."""
         return cls(message.documents, message.ceiling / 2**_CEILING_BITS)
 
     def public(self) -> PublicTotals:
-        """The totals as the coordinator tells them."""
+        """Return the coordinator's message with the totals."""
         return PublicTotals(self.documents, round(self.ceiling * 2**_CEILING_BITS))
 
     @property
@@ -163,7 +163,7 @@ class MomentTerms:
 
     @property
     def plan(self) -> SolvePlan:
-        """The solve that they go into."""
+        """The plan of the solve."""
         return self.terms.solve_plan(self.totals)
 
     @property
@@ -229,7 +229,7 @@ def _receivers(cast: Cast) -> tuple[str, str]:
 
 
 def _rounded_up(value: Fraction) -> Fraction:
-    """The next number of two digits; whole numbers of two digits or fewer stay as they are."""
+    """Return the next number of two digits; integers of up to two digits are unchanged."""
     places = len(str(int(value))) - _DIGITS if value >= 1 else -_DIGITS
     unit = Fraction(10) ** places
     return ceil(value / unit) * unit

@@ -1,4 +1,4 @@
-"""S.MatProd of square matrices that are cut on their way: truncation and products in one trip.
+"""S.MatProd with truncation: square matrices are cut and multiplied in one trip.
 
     evaluator                                                     key holder
     untruncated matrices S = U + Vᵀ, in two parts, both packed by rows
@@ -7,15 +7,15 @@
     P = Q − R: P_i·P_j = Q_i·Q_j − R_i ⊗ ⟨⟨Q_j⟩⟩ − (R_jᵀ ⊗ ⟨⟨P_iᵀ⟩⟩)ᵀ, the next U and V
 
 A plaintext matrix times packed rows costs a short exponent for each row and ciphertext; packed
-rows times a plaintext matrix would cost an exponent as long as a plaintext. So the term that
-comes from the right is worked out transposed, and stays in a part of its own, which lies across:
-the key holder, who decrypts both parts anyway, turns it.
+rows times a plaintext matrix would cost an exponent as long as a plaintext. So the term from the
+right is computed transposed, and kept in a separate part, "across". The key holder, who decrypts
+both parts anyway, transposes it.
 
-The parts are long, because they contain masks; their sum is short. ρ hides U and the upper bits
-of ρ' hide V; below 2^m the two add up to 2^ℓ + a mask that reaches κ bits beyond S, so the sum
-modulo 2^m is S under that mask, exactly. R is what is left of it. The evaluator learns nothing;
-the key holder sees sizes, t, m and noise within 2^−κ. Both follow the protocol and do not pool
-what they saw.
+The parts are long, because they contain masks; their sum is short. ρ hides U and the upper bits of
+ρ' hide V. Modulo 2^m the two add up to 2^ℓ + a mask that reaches κ bits beyond S, so the sum modulo
+2^m is exactly S under that mask. R is the quotient of that mask. The evaluator learns nothing; the
+key holder sees sizes, t, m and noise within 2^−κ. Both follow the protocol and do not pool what
+they saw.
 """
 
 from collections.abc import Sequence
@@ -301,7 +301,7 @@ def _joined(row: Sequence[int], layout: Layout) -> list[int]:
 def answer_matrices(
     key: SecretKey, question: MaskedMatrices, *, entropy: Entropy
 ) -> MatrixProducts:
-    """The same at the key holder."""
+    """Cut and multiply at the key holder."""
     layout = _common(question)
     cut = [_cut(key, matrix) for matrix in question.matrices]
     products = []

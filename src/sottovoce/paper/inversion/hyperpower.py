@@ -32,9 +32,9 @@ _NOISE = {3: 32, 7: 128}
 class InvPlan:
     """Everything public about one inversion: the size, the interval of the spectrum, the order.
 
-    The inverse is off by a part of at most `tolerance`, in the spectral norm. The
-    matrix comes with `matrix_bits` fraction bits; the iteration works on `fraction_bits`.
-    `start` is the factor c, unless the middle of the interval is wanted.
+    The relative error of the inverse is at most `tolerance`, in the spectral norm. The matrix has
+    `matrix_bits` fraction bits; the iteration uses `fraction_bits`. `start` is the factor c, by
+    default for the middle of the interval.
     """
 
     size: int

@@ -17,10 +17,10 @@ The first step needs no product with X = I. Higher orders save steps, not produc
 out Â·X anew each time, so errors of cutting do not add up.
 
 The evaluator learns nothing; the key holder sees the size, the number of steps and noise within
-2^−κ. Both follow the protocol and do not pool what they saw. Started outside of its region (a
-spectrum beyond `upper`) the iteration runs away: a plan that starts there is refused, and
-`check_inverse` catches a matrix that does not keep to its interval. If only A⁻¹b is wanted,
-S.Solve is far cheaper.
+2^−κ. Both follow the protocol and do not pool what they saw. If it starts outside of its region (a
+spectrum beyond `upper`), the iteration diverges: a plan that starts there is refused, and
+`check_inverse` detects a matrix that is not within its interval. If only A⁻¹b is wanted, S.Solve is
+far cheaper.
 """
 
 from dataclasses import dataclass
@@ -223,7 +223,7 @@ class _Work:
 
 
 def _check(A: Encrypted, plan: InvPlan) -> None:
-    """Refuse what cannot be done, before anything is sent."""
+    """Refuse a matrix that does not fit the plan, before anything is sent."""
     layout = Layout((plan.size, plan.size), plan.slots(A.key.plaintext_bits))
     if A.layout != layout or A.scale.fraction_bits != plan.matrix_bits:
         raise MismatchError(

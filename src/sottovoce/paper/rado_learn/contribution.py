@@ -103,7 +103,7 @@ def seal(
 
 
 def check(sealed: SealedRados, places: Places, *, sender: str, plan: DescentPlan) -> SealedRados:
-    """At the evaluator: what a peer sent, if it has the agreed forms; else an error names it."""
+    """At the evaluator: return a peer's message, after checking its forms; errors name the peer."""
     bits = sealed.by_rado.key.plaintext_bits
     rows = Layout((places.count, plan.features), plan.feature_slots(bits))
     columns = Layout((plan.features, plan.rados), plan.rado_slots(bits))

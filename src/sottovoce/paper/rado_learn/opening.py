@@ -6,9 +6,9 @@
       ◀── OpenedSums s + ρ mod N ─────────────────
     subtracts ρ, and knows s
 
-The key holder learns nothing: every number that it sees is uniform. The evaluator
-learns s, which is the whole point, and the whole danger: it is used by `plain_theta`
-alone, for the paper's table. Both follow the protocol and do not pool what they saw.
+The key holder learns nothing: every number that it sees is uniform. The evaluator learns s, which
+is the purpose and also the danger: only `plain_theta` uses it, for the paper's table. Both follow
+the protocol and do not pool what they saw.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""RadoLearn with encrypted rados and θ in plain: a row of the paper's table, and no more.
+"""RadoLearn with encrypted rados and θ in the clear, for a row of the paper's table only.
 
     peers                         evaluator                             key holder
       ── SealedRados ⟨⟨π⟩⟩ ──▶     θ = 0
@@ -10,12 +10,11 @@
                                     Σwπ, Σw ◀── opened: a trip ──▶
                                     θ ← θ + rate·(Σwπ/Σw − 2γθ), accelerated
 
-What θ shows. The evaluator sees Σwπ and Σw in every step. From θ = 0 all weights
-are alike, so the first sum *is* the mean b of all rados, up to a public factor; each
-further step shows one more weighted mean of them and the value of the loss. Enough
-of these, with weights that it can compute from the θ it knows, are linear equations
-for the rados themselves, and from rados of sparse text documents come back. So this
-arrangement stands here for comparison with the paper on public data, never in a
+What θ shows. The evaluator sees Σwπ and Σw in every step. From θ = 0 all weights are equal, so the
+first sum is the mean b of all rados, up to a public factor. Each further step shows one more
+weighted mean of them and the value of the loss. With weights that the evaluator can compute from θ,
+enough of these are linear equations for the rados themselves, and documents can be recovered from
+rados of sparse text. So this is only for comparison with the paper on public data, never for a
 study: `sealed_theta` costs little more and shows nothing.
 
 The key holder learns nothing: shapes, the number of steps, and noise. Assumption:
