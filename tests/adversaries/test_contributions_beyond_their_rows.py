@@ -112,7 +112,7 @@ def test_in_a_quorum_the_peer_is_named(
     kind: dict[str, Any], toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deviate(monkeypatch)
-    with pytest.raises(ViolationError, match="the rows that the peer claimed") as caught:
+    with pytest.raises(ViolationError, match="larger than its claimed rows can give") as caught:
         trained(Engine.QUORUM, toy_key, **kind)
     assert caught.value.party == MALLORY
 
@@ -123,7 +123,7 @@ def test_on_shares_and_on_ciphertexts_the_study_stops(
     engine: Engine, kind: dict[str, Any], toy_key: SecretKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deviate(monkeypatch)
-    with pytest.raises(MismatchError, match="no more than the published rows can have"):
+    with pytest.raises(MismatchError, match="larger than the published rows can give"):
         trained(engine, toy_key, **kind)
 
 
@@ -155,7 +155,7 @@ def test_columns_of_entities_that_are_larger_than_columns_can_be_stop_the_study(
     for module in (blocks, encrypted_training):
         monkeypatch.setattr(module, "own_blocks", own)
     peers = wards()
-    with pytest.raises(MismatchError, match="no more than the published rows can have"):
+    with pytest.raises(MismatchError, match="larger than the published rows can give"):
         toy(engine=engine, categories=peers.categories, held_out=0.0).fit(peers.federation())
 
 
