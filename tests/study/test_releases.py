@@ -85,3 +85,13 @@ def test_every_mode_says_what_it_opens(mode: Release) -> None:
     assert mode.opens in Opens
     assert (study.plan.release.opens is Opens.WEIGHTS) == (mode.to == "every peer")
     assert all((mode.agreed, mode.first_page, mode.caveat, mode.risk))
+
+
+@pytest.mark.parametrize("name", [mode for mode in RELEASES if mode != Release.SEALED.name])
+def test_the_comments_that_list_modes_for_people_list_each(name: str) -> None:
+    (in_example,) = [line for line in example().splitlines() if line.startswith("# release = ")]
+    page = Path(__file__).parents[2] / "docs" / "commands.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    (in_policy,) = [line for line in lines if line.startswith("releases = ")]
+    assert f'"{name}"' in in_example
+    assert f'"{name}"' in in_policy
