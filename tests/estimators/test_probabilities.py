@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from sklearn.metrics import RocCurveDisplay
 
 from sottovoce.datasets import clinical_notes
 from sottovoce.errors import MisuseError
@@ -56,6 +57,20 @@ def test_released_scores_become_probabilities() -> None:
     means = calibrations(evaluation)
     assert np.array_equal(predicted, from_scores(scores, means, exclusive=True))
     assert np.allclose(predicted.sum(axis=1), 1)
+    assert np.array_equal(model.at("north").predict_proba(TEXTS), predicted)
+
+
+def test_a_peer_s_view_has_probabilities_once_there_was_an_evaluation() -> None:
+    model = toy().fit(federation())
+    north = model.at("north")
+    assert not hasattr(north, "predict_proba")
+    model.evaluate()
+    notes = [note for part in federation().documents.values() for note in part][:40]
+    texts, labels = [note.text for note in notes], [note.label for note in notes]
+    shown = RocCurveDisplay.from_estimator(north, texts, labels, pos_label="urgent")
+    assert shown.roc_auc > 0.6
+    assert north.predict_proba(texts).sum(axis=1) == pytest.approx(1)
+    assert not hasattr(model.at("north", own=True), "predict_proba")
 
 
 def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:

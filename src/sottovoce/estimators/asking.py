@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from sottovoce.errors import MisuseError
 from sottovoce.estimators.own_model import OwnModel
@@ -30,6 +31,9 @@ class Asked(Protocol):
 
     def decision_function(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
         """Scores, where the study releases them."""
+
+    def predict_proba(self, X: Any, *, peer: str | None = None) -> NDArray[np.float64]:
+        """Probabilities, where the study was evaluated."""
 
     def labels_of(self, predicted: Sequence[Classes]) -> Any:
         """Classes as their owners wrote them."""
@@ -89,6 +93,16 @@ class PeerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # n
             return scores[:, 0] if scores.shape[1] == 1 else scores
         scores = self.model.decision_function(_listed(X), peer=self.peer)
         return scores if self.own is None else scores - np.squeeze(self.own.thresholds)
+
+    def _has_probabilities(self) -> bool:
+        """Whether there are calibrated probabilities, which are of the joint class frequencies."""
+        calibrated = getattr(self.model, "is_calibrated", False)
+        return self.own is None and calibrated and hasattr(self.model, "predict_proba")
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # no types shipped
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class, once the study was evaluated."""
+        return np.asarray(self.model.predict_proba(_listed(X), peer=self.peer))
 
     @property
     def _answering(self) -> PlainText | None:

@@ -134,6 +134,13 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         self._part(peer)
         return PeerClassifier(self, peer, own=self._own_model(peer) if own else None)
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether there was a joint evaluation that probabilities follow from."""
+        evaluation = getattr(self, "evaluation_", None)
+        sealed = evaluation and self._outcome.study.plan.release.opens is Opens.LABELS
+        return evaluation is not None and bool(sealed or evaluation.calibration)
+
     def _own_model(self, peer: str) -> OwnModel:
         if not hasattr(self, "evaluation_"):
             raise MisuseError(
