@@ -29,7 +29,6 @@ from sottovoce.study.arrangement import one_of
 from sottovoce.study.automatic_features import (
     AUTO,
     BESIDE,
-    WORDS,
     Circumstances,
     Columns,
     class_weight,
@@ -91,7 +90,8 @@ class TextClassifier(SealedEstimator):
     epsilon : above 0, and at most 1.
     verdict : how labels are found: "fss" (with a dealer), "dgk" (without) or "auto" (with one
         that answers, else without: a `VerdictWarning` says so).
-    ngrams : (1, 2) counts words and word pairs, (1, 1) words alone.
+    ngrams : (1, 2) counts words and word pairs, (1, 1) words alone; "auto" counts pairs, but of a
+        given dictionary, or of many long texts of ten classes or more, words alone.
     characters : (3, 5) counts stretches of three to five characters inside words, too; None does
         not, "auto" does unless `features` is "auto" and texts are long.
     tail : columns for words that were not selected, by keyed hash; 0 is none, "auto" some where
@@ -136,7 +136,7 @@ class TextClassifier(SealedEstimator):
         engine: str = "auto",
         release: str = "sealed",
         alpha: float | tuple[float, ...] | str = "auto",
-        ngrams: tuple[int, int] = WORDS,
+        ngrams: tuple[int, int] | str = "auto",
         characters: tuple[int, int] | str | None = "auto",
         tail: int | str = "auto",
         encoder: Any = "none",
@@ -426,9 +426,6 @@ class TextClassifier(SealedEstimator):
         given["encoder"] = encoder_of(self.encoder)
         if about.dictionary is DictionaryKind.GIVEN and self.features == AUTO:
             given["features"] = len(self.words)
-        # Pairs and characters would be no words of a list.
-        if about.dictionary is DictionaryKind.GIVEN and self.ngrams == WORDS:
-            del given["ngrams"]
         return columns(given, about)
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:

@@ -37,6 +37,9 @@ LONG_TEXT = 100
 _LONG_TEXT_TAIL: Mapping[str, Any] = {**_LIGHT_TAIL, "tail_of": WORDS_ALONE}
 # So many of these tell enough words, and need no stretches of characters; fewer do.
 _ENOUGH_LONG_TEXTS = 2048
+# So many classes of them are told apart by rare words: pairs of words would take their columns.
+_MANY_TOPICS = 10
+_TOPICS_TAIL: Mapping[str, Any] = {"tail_idf": 3.0, "tail_of": WORDS_ALONE}
 # A tail wider than this many times the documents does not distinguish more words.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
@@ -96,6 +99,11 @@ class Circumstances:
         return self.is_long and (self.documents or 0) >= _ENOUGH_LONG_TEXTS
 
     @property
+    def has_many_topics(self) -> bool:
+        """Whether single words are enough."""
+        return self.has_enough_words and self.classes >= _MANY_TOPICS
+
+    @property
     def takes_few(self) -> bool:
         """Whether a row has only few words and no other columns: on ciphertexts, and for tokens."""
         return self.engine is Engine.PAILLIER or self.level is Level.TOKEN
@@ -133,7 +141,7 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
         beside = {**_blocks(about), **beside}
     return Columns(
         whole(asked.get("features", _features(about)), "features"),
-        _ngrams(asked, about, words_alone=by_rule and about.has_enough_words),
+        _ngrams(asked, about, by_rule=by_rule),
         Blocks(**beside),
     )
 
@@ -142,6 +150,8 @@ def _blocks(about: Circumstances) -> Mapping[str, Any]:
     """The settings of the blocks beside words and tail."""
     if about.has_many_classes:
         return _KERNEL
+    if about.has_many_topics:
+        return _TOPICS_TAIL
     return _LONG_TEXT_TAIL if about.is_long else _LIGHT_TAIL
 
 
@@ -168,11 +178,13 @@ def _tail(about: Circumstances) -> int:
     return min(widest, 1 << (wanted - 1).bit_length())
 
 
-def _ngrams(asked: Mapping[str, Any], about: Circumstances, *, words_alone: bool) -> NGrams:
+def _ngrams(asked: Mapping[str, Any], about: Circumstances, *, by_rule: bool) -> NGrams:
     """Return words, pairs of words and stretches of characters; a given list has words alone."""
     listed = about.dictionary is DictionaryKind.GIVEN
-    words = _lengths(asked.get("ngrams", (1, 1) if listed else WORDS), "ngrams")
-    parts = asked.get("characters", None if listed or words_alone else CHARACTERS)
+    singles = listed or (by_rule and about.has_many_topics)
+    whole_words = listed or (by_rule and about.has_enough_words)
+    words = _lengths(asked.get("ngrams", (1, 1) if singles else WORDS), "ngrams")
+    parts = asked.get("characters", None if whole_words else CHARACTERS)
     return NGrams(words, None if parts in {None, "none"} else _lengths(parts, "characters"))
 
 
@@ -201,12 +213,12 @@ def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) ->
 def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple[float, ...]:
     """Return Ridge's penalty: as given, else a larger one for words and tail of few classes.
 
-    If `features` is a number, or the rules add kernel columns, it is 1.
+    If `features` is a number, or the rules add kernel columns or take single words, it is 1.
     """
     if not _is_auto(given):
         return given  # type: ignore[no-any-return]  # the plan looks at it
     by_rule = _is_auto(features) and about.chooses
-    plain = about.takes_few or about.has_many_classes
+    plain = about.takes_few or about.has_many_classes or about.has_many_topics
     return _STRONG_PENALTY if by_rule and not plain else _PENALTY
 
 
