@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ from sottovoce import wire
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import Base
 from sottovoce.protocols.conversation import Party, gather
+from sottovoce.protocols.quorum import plan as quorum_plan
 from sottovoce.protocols.quorum import solve as quorum_solve
 from sottovoce.protocols.quorum.dealing import QuorumPrograms, run
 from sottovoce.protocols.quorum.opening import OpenedValues, Opener
@@ -75,7 +77,7 @@ def open_without_looking(opener: Opener, mine: Case) -> Party[None]:
     """The opener's part, whatever it opens."""
     yield from gather(QuorumPlanHash, opener.present)
     for place, opening in enumerate(solve_openings(mine.plan)):
-        if place == len(mine.plan.solve.steps):
+        if place in mine.plan.checked_after:
             yield from tell_who_is_there(opener.quorum, opener.present)
         yield from opener.open(replace(opening, limit=None))
 
@@ -108,6 +110,17 @@ def test_an_opener_that_is_believed_reads_a_column_of_the_joint_moments_in_silen
     seen = -np.delete(pushed(mine).seen(), COLUMN)
     column = np.delete(mine.second[:, COLUMN], COLUMN)
     assert np.corrcoef(seen, column)[0, 1] > 0.9999
+
+
+def test_large_solves_are_checked_as_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = case(3, 1)
+    steps = len(mine.plan.solve.steps)
+    assert mine.plan.checked_after == (steps,)
+    monkeypatch.setattr(quorum_plan, "CHECKED_VALUES", 10 * prod(mine.plan.solve.shape))
+    often = case(3, 1)
+    assert often.plan.checked_after == (*range(10, steps, 10), steps)
+    with pytest.raises(ViolationError, match="we were told something else"):
+        pushed(often)
 
 
 @pytest.mark.parametrize(("members", "threshold"), [(3, 1), (4, 1), (5, 2)])

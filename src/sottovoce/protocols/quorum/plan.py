@@ -24,6 +24,8 @@ DIVIDEND_BITS = 63
 _SQUARE_BITS = 62
 # The largest statistical distance of a study from one in which nothing is opened at all.
 STUDY_DISTANCE = 2.0**-40
+# Members keep what was opened until they check it: 56 bytes a value.
+CHECKED_VALUES = 2**21
 # One solve, or all labels of a study, may use up this much; a study has room for sixteen.
 _PART_DISTANCE_BITS = 44
 
@@ -57,6 +59,13 @@ class QuorumPlan:
         """
         features, classes = self.solve.shape
         return self.attempts * (features * classes * (len(self.solve.steps) + 3) + 1)
+
+    @cached_property
+    def checked_after(self) -> tuple[int, ...]:
+        """The numbers of steps after which members check what they were told."""
+        features, classes = self.solve.shape
+        between, steps = max(1, CHECKED_VALUES // (features * classes)), len(self.solve.steps)
+        return (*range(between, steps, between), steps)
 
     @property
     def hiding(self) -> int:

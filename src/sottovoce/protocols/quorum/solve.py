@@ -6,8 +6,9 @@
       │                        │  every step: a·d + b·r under a mask ───▶│
       │                        │◀──────────────────────── its quotient ──│   (truncation.py)
       │                        │  r ← r − A d: its own shares, no word said
-      │                        │  at the end: was this what was opened?  │   (told_check.py)
-      │                        │  [‖b − Aθ‖ ≤ tolerance] ───────────────▶│   (comparison.py)
+      │                        │  now and then, and at the end:          │
+      │                        │  was this what was opened? ────────────▶│   (told_check.py)
+      │                        │  last: [‖b − Aθ‖ ≤ tolerance] ─────────▶│   (comparison.py)
 
 The direction d has degree t, and A has degree t, so r = b − Aθ has degree 2t and stays so: r is
 only added up, never multiplied, until a fresh mask of degree 2t covers it. So one opening a step is
@@ -167,10 +168,7 @@ def solve(member: QuorumMember, plan: QuorumPlan, system: SystemPart) -> Party[P
     yield Send(member.quorum.opener, QuorumPlanHash(plan.digest()))
     multiplier = system.multiplier(plan)
     lifted = _BASE.scale(system.vectors, 1 << plan.solve.lift)
-    record = ToldRecord(_BASE, plan.truncation.shift)
-    theta, residual = yield from _iterate(member, plan, multiplier, lifted, record)
-    yield from check_told(member, record, purpose="steps")
-    del record
+    theta, residual = yield from _iterate(member, plan, multiplier, lifted)
     yield from _check_residual(member, plan, residual)
     return theta
 
@@ -184,10 +182,10 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
             raise ViolationError("the plan for the solve is not ours", party=name)
     opener.present = list(opener.quorum.among(hashes).members)
     openings = tuple(solve_openings(plan))
-    for left, opening in zip(reversed(range(len(openings))), openings, strict=True):
-        if left == len(openings) - len(plan.solve.steps) - 1:
+    for place, opening in enumerate(openings):
+        if place in plan.checked_after:
             yield from tell_who_is_there(opener.quorum, opener.present)
-        value = yield from ahead(left, opener.open(opening))
+        value = yield from ahead(len(openings) - 1 - place, opener.open(opening))
     _check_bit(plan, value)
 
 
@@ -206,17 +204,14 @@ def _solved_bit(plan: QuorumPlan) -> Opening:
 
 
 def _iterate(
-    member: QuorumMember,
-    plan: QuorumPlan,
-    multiplier: Centred | PackedSymmetric,
-    vectors: Planes,
-    record: ToldRecord,
+    member: QuorumMember, plan: QuorumPlan, multiplier: Centred | PackedSymmetric, vectors: Planes
 ) -> Party[tuple[Planes, Planes]]:
     """The steps of the plan: shares of θ (degree t) and of the exact residual (degree 2t)."""
     truncation, quorum = plan.truncation, member.quorum
     opening = truncation.opening(quorum, plan.solve.shape)
     theta, direction, residual = np.zeros_like(vectors), np.zeros_like(vectors), vectors
     masks: Iterator[tuple[Planes, Planes]] = iter(())
+    record = ToldRecord(_BASE, truncation.shift)
     for index, step in enumerate(plan.solve.steps):
         if index % _steps_dealt(plan) == 0:
             masks = yield from _next_masks(member, plan, index)
@@ -233,6 +228,9 @@ def _iterate(
             theta, direction, residual = (
                 _BASE.scale(planes, 1 << step.doublings) for planes in (theta, direction, residual)
             )
+        if index + 1 in plan.checked_after:
+            yield from check_told(member, record, purpose=f"steps/{index}")
+            record = ToldRecord(_BASE, truncation.shift)
     return theta, residual
 
 
