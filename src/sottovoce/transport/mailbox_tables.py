@@ -334,7 +334,7 @@ class MailboxTables:
             return
         disk = shutil.disk_usage(self._database.folder)
         reserved = min(self._limits.reserved, disk.total // 4)
-        inside = min(_room_inside(to), disk.free // 2)
+        inside = min(_room_inside(to), disk.free)
         free, mine = disk.free - reserved + inside, self._stored.get(sender, 0)
         share = (free + mine) // _SENDERS
         if size > min(free, share):
