@@ -12,6 +12,7 @@ from sottovoce.errors import MalformedError
 from sottovoce.study.relay import Letter
 from sottovoce.transport import client, letter_pages, request_handlers
 from sottovoce.transport.limits import PART
+from sottovoce.transport.mailbox import Mailbox
 
 SESSION = b"s" * 16
 
@@ -179,3 +180,33 @@ def test_where_answers_are_kept_until_they_are_whole_pages_are_asked_for_one_by_
     monkeypatch.setattr(client, "_TRIAL_SECONDS", 1.0)
     monkeypatch.setattr(aiohttp.ClientSession, "_request", whole)
     asyncio.run(story())
+
+
+def test_a_server_that_fails_in_the_middle_of_an_answer_is_asked_again(tmp_path, monkeypatch):
+    fetch, calls = Mailbox.fetch, []
+
+    async def failing(self, *arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise ZeroDivisionError
+        return await fetch(self, *arguments, **options)
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            got, _ = await in_turn(alice, bob, 3)
+            assert got == [b"body 0", b"body 1", b"body 2"]
+
+    asked, refused = counted(monkeypatch), []
+    refuse = request_handlers.RequestHandlers._refuse
+
+    def noted(self, request, problem):
+        refused.append(problem)
+        return refuse(self, request, problem)
+
+    monkeypatch.setattr(request_handlers.RequestHandlers, "_refuse", noted)
+    monkeypatch.setattr(Mailbox, "fetch", failing)
+    asyncio.run(story())
+    assert asked.count("GET /v1/mailbox") == 2
+    # A problem document among the pages would be read as one of them.
+    assert refused == []

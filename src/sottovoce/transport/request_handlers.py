@@ -128,6 +128,9 @@ class RequestHandlers:
         except Exception as error:  # noqa: BLE001 - a server continues
             # The kind of the error, never its message, which may hold content or paths.
             _log.error("request failed: %s", type(error).__name__)
+            if request.writer.output_size > 0:
+                # Pages were sent already: nothing but the connection's end can say it.
+                raise ConnectionError("an answer was already begun") from None
             return self._refuse(request, Refusal(500, "failure", "the server failed"))
 
     async def invitation(self, request: web.Request) -> web.Response:
