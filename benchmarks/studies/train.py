@@ -9,6 +9,7 @@ Documents and the Paillier key are made before the clock starts. In engine quoru
 member: `member_ratio` is what one of them spends, the coordinator's work shared out evenly.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -155,6 +156,7 @@ class TrainingRun:
     solve_seconds: float
     handover_seconds: float
     bytes_sent: int
+    sizes: Counter[str]
     peak_mb: float
 
     @classmethod
@@ -185,6 +187,7 @@ class TrainingRun:
             (clock.handover or end) - clock.solve,
             end - (clock.handover or end),
             sealed.traffic.total_bytes,
+            clock.sizes,
             peak_megabytes(),
         )
 
@@ -204,10 +207,11 @@ def learn_with_sklearn(documents: Sequence[Document], plan: StudyPlan) -> Any:
 
 
 class HandoverClock(Meddler):
-    """Notes when the solve begins, and when it ends and the model is encrypted."""
+    """Notes when the solve begins, when it ends and the model is encrypted, and what is sent."""
 
     def __init__(self, peers: Collection[str]) -> None:
         self.solve = self.handover = 0.0
+        self.sizes = Counter[str]()
         self._peers = peers
         self._last = 0.0
         self._first_of_handover = EncryptedShare.__struct_config__.tag
@@ -217,6 +221,7 @@ class HandoverClock(Meddler):
     def carry(self, packet: Packet) -> Iterable[Packet]:
         """The share is encrypted between the last message of the solve and the first after it."""
         tag = tag_of(packet.body)
+        self.sizes[tag] += len(packet.body)
         # Peers have nothing to say after their contributions, unless they are members.
         if packet.sender in self._peers and not self._of_members:
             self.solve = cpu_seconds()
@@ -256,5 +261,8 @@ def _row(trial: TrainTrial, corpus: PeersAndTest, runs: Sequence[TrainingRun]) -
         "plain_accuracy": last.plain.accuracy(corpus.test),
         "bytes_sent": last.bytes_sent,
         "bytes_per_document": last.bytes_sent / trial.documents,
+        "largest_mb": ", ".join(
+            f"{kind} {size / 1e6:.1f}" for kind, size in last.sizes.most_common(3)
+        ),
         "peak_mb": max(run.peak_mb for run in runs),
     }

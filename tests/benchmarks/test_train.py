@@ -16,7 +16,7 @@ COLUMNS = {
     *("engine", "features", "documents", "peers", "classes", "seconds", "solve_seconds"),
     *("handover_seconds", "plain_seconds", "ratio", "accuracy", "plain_accuracy", "bytes_sent"),
     *("peak_mb", "members", "threshold", "labels", "member_ratio", "bytes_per_document"),
-    "sklearn_seconds",
+    *("sklearn_seconds", "largest_mb"),
 }
 
 
@@ -33,6 +33,9 @@ def test_a_row_holds_what_a_whole_training_took() -> None:
     assert row["sklearn_seconds"] > 0
     assert abs(row["accuracy"] - row["plain_accuracy"]) <= 0.02
     assert row["bytes_sent"] > 65 * 65 * 8
+    kinds = dict(part.split() for part in row["largest_mb"].split(", "))
+    assert 0 < sum(map(float, kinds.values())) <= row["bytes_sent"] / 1e6 + 0.2
+    assert "masked-parts" in kinds
     assert 20 < row["peak_mb"] < 4_000
     assert (row["members"], row["threshold"], row["labels"]) == (None, None, "shares")
 
