@@ -1,4 +1,4 @@
-"""Engine `quorum` in many forms: labels and counts are those of the plain learner."""
+"""Labels and counts are those of the plain learner: engine `quorum` in many forms, and `shares`."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def case(key: SecretKey, classes: int, **settings: Any) -> Case:
     chosen = {"features": 24 + classes, "key_bits": 768, "bucket_bits": 11, "query_budget": 4000}
     chosen |= {"min_documents": 1, "held_out": 0.3, "engine": "quorum"}
     plan = InsecureToyPlan("equal", labels_of(classes), **(chosen | settings))
-    return Case(documents(classes), plan, key, UNHELPED)
+    return Case(documents(classes), plan, key, {} if plan.engine == "shares" else UNHELPED)
 
 
 def assert_labels_are_plain(mine: Case, asker: str) -> None:
@@ -76,6 +76,15 @@ def test_labels_and_roc_are_the_plain_learner_s(classes: int, toy_key: SecretKey
     assert_labels_are_plain(mine, "valley")
     mine.outcome.evaluate(mine.documents)
     assert np.array_equal(opened_totals(mine.outcome), exact_counts(mine.outcome))
+
+
+@pytest.mark.parametrize(
+    "classes", [1, 2, *(pytest.param(classes, marks=pytest.mark.soak) for classes in (8, 20))]
+)
+def test_labels_on_shares_are_the_plain_learner_s(classes: int, toy_key: SecretKey) -> None:
+    mine = case(toy_key, classes, engine="shares")
+    assert mine.outcome.study.on_shares
+    assert_labels_are_plain(mine, "valley")
 
 
 @pytest.mark.parametrize(
