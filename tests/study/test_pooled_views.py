@@ -23,6 +23,7 @@ from sottovoce.protocols.quorum.opening import OpenedValues
 from sottovoce.protocols.quorum.rows import RowSeed, RowShares
 from sottovoce.protocols.quorum.sums import SumShare
 from sottovoce.protocols.quorum.tally import TallyShare
+from sottovoce.protocols.quorum.told_check import ToldShare
 from sottovoce.protocols.shares.signs import ComparandShare
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.view import View, leaves
@@ -136,8 +137,9 @@ def test_what_may_be_pooled_is_noise(members: int) -> None:
                     if isinstance(leaf, Residues) and not (opened and leaf.shape[0] == 2):
                         by_kind.setdefault(type(item.message), []).append(leaf.planes()[0].ravel())
         # All members are shown the same share of a check.
-        shown = {array.tobytes(): array for array in by_kind.pop(CheckedShare, [])}
-        by_kind[CheckedShare] = [np.empty(0, np.uint32), *shown.values()]
+        for kind in (CheckedShare, ToldShare):
+            shown = {array.tobytes(): array for array in by_kind.pop(kind, [])}
+            by_kind[kind] = [np.empty(0, np.uint32), *shown.values()]
         for kind, arrays in by_kind.items():
             residues = np.concatenate(arrays)[:4000]
             if len(residues) >= FEWEST:
