@@ -99,6 +99,10 @@ def measure(
     like = plan or TrainTrial(Engine.SHARES, 1, 1).plan()
     progress("making a key")
     key = like.generate(entropy=SystemEntropy())
+    # What is loaded when it is first used belongs to no row.
+    small = TrainTrial(Engine.SHARES, 16, 400)
+    with one_thread():
+        TrainingRun.of(small.plan(type(like), key_bits=like.key_bits), PeersAndTest.of(small), key)
     for trial in wanted:
         progress(f"{trial.engine}, {trial.features} features: making documents")
         corpus = PeersAndTest.of(trial)
