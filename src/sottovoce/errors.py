@@ -8,6 +8,7 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── InputError              what a user gave: a file, a column, a label, a value
     │   │   └── RareClassError      all sites together have too few documents of a class
     │   ├── BoundError              a number would leave the range that was agreed for it
+    │   │   └── DescentRangeError   exponents of a descent on encrypted rados are beyond theirs
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
     │   ├── JournalError            a seat's journal is in use, full, or another's
@@ -84,6 +85,10 @@ def refuse_faults(faults: Iterable[SettingFault]) -> None:
 
 class BoundError(OurError, OverflowError):
     """A number would leave the range that was agreed for it; nothing was sent."""
+
+
+class DescentRangeError(BoundError):
+    """Exponents of a descent on encrypted rados are beyond the range that masks cover."""
 
 
 class MismatchError(OurError, ValueError):

@@ -351,6 +351,17 @@ def test_peers_with_other_entities_are_named_to_everybody(told: Told) -> None:
     assert stopped.reason in str(stopped_error(stopped))
 
 
+def test_a_descent_beyond_its_range_is_nobodys_fault(told: Told) -> None:
+    told.everybody()
+    told.stage()
+    told.stage()
+    told.fails("evaluator", "DescentRangeError")
+    (stopped,) = {action.message.reason: action.message for action in told.tells(Stopped)}.values()
+    assert stopped.party == ""
+    assert stopped.reason.startswith("the documents are too easy to tell apart")
+    assert stopped.reason in str(stopped_error(stopped))
+
+
 def test_nonsense_before_there_is_a_roster_ends_the_study_once_there_is_one(told: Told) -> None:
     told(Started())
     told.hears("valley", Failed(b"", "MalformedError", "valley"))

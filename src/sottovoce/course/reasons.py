@@ -28,6 +28,7 @@ _WORDS = {
 }
 _TOO_RARE = errors.RareClassError.__name__
 _OTHER_ENTITIES = errors.OtherEntitiesError.__name__
+_OUT_OF_RANGE = errors.DescentRangeError.__name__
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,10 @@ def refused(kind: str, *, seat: str, party: str) -> StopReason:
 
 def helper_left(kind: str, *, seat: str) -> StopReason:
     """The reason after a helper without a substitute left."""
+    if kind == _OUT_OF_RANGE:
+        # One bit, which the plan lets the evaluator learn; nobody is at fault.
+        easy = "the documents are too easy to tell apart for learner rado-descent"
+        return StopReason(kind, "", f"{easy}: raise alpha, or take learner closed-form")
     return StopReason(kind, seat, f"the study cannot go on without {seat}, {_words(kind)}")
 
 
@@ -184,7 +189,7 @@ def disputed(verdict: Judgement) -> StopReason:
     )
 
 
-_TELLING = (ABSENCE, "InputError", DECLINED, _TOO_RARE, _OTHER_ENTITIES)
+_TELLING = (ABSENCE, "InputError", DECLINED, _TOO_RARE, _OTHER_ENTITIES, _OUT_OF_RANGE)
 """Kinds of failure whose reason is complete; for others the error comes first."""
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import BoundError
+from sottovoce.errors import DescentRangeError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Encrypted, Plain, SecretKey, Unsent
 from sottovoce.protocols.conversation import Party
@@ -94,7 +94,7 @@ def check_range(
     spare = (limit - values.sum()).reshaped(1)
     (kept,) = yield from signs(spare, entropy=entropy, masking=check.masking)
     if not kept:
-        raise BoundError(
+        raise DescentRangeError(
             f"rado-descent: expected exponents within ±{check.bound}, found larger ones before "
             f"step {step + 1}: the documents are too easy to tell apart for this learner",
             hints=('learner = "closed-form" has no such range', "or raise alpha"),
