@@ -207,5 +207,5 @@ def test_bad_input_is_named() -> None:
         replace(plan, steps=0)
     with pytest.raises(InputError, match="step size and a bound above 0, found 0 and 40"):
         replace(plan, rate=0)
-    with pytest.raises(InputError, match=r"bound below 2\^3"):
+    with pytest.raises(InputError, match=r"bound below 2\^2"):
         replace(plan, squarings=4)

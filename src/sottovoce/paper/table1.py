@@ -44,7 +44,7 @@ SCHEDULE = Schedule()
 # schedule was chosen in plaintext so that few squarings are enough: exponents lie in −13 … 3.
 SHRUNK, FEW_PENALTY = 1 / 16, 0.125
 FEW_BITS = 14
-FEW_SCHEDULE = Schedule(steps=10, rate=1.0, bound=8.0, squarings=8, centre=-5.0, momentum_bits=6)
+FEW_SCHEDULE = Schedule(steps=10, rate=1.0, bound=8.0, squarings=6, centre=-5.0, momentum_bits=6)
 
 State = Literal["plain", "encrypted"]
 

@@ -2,9 +2,10 @@
 
 `descend` chooses step sizes and stops depending on the loss, which nobody may see under encryption.
 Here the number of steps, the step size and the momentum are public, and exp is the polynomial (1 +
-x/2^k)^(2^k): k squarings. Only ratios of exponentials matter, so a public bound is subtracted from
-every exponent and nothing grows. Each line of `descend_on_schedule` is one operation of an
-encrypted run: matrix × vector, k squarings, a weighted sum of rados, one division, one axpy.
+z + z²/2)^(2^k), z = x/2^k: k + 1 squarings, because 1 + z + z²/2 is half of (1 + z)² + 1. Only
+ratios of exponentials matter, so a public bound is subtracted from every exponent and nothing
+grows. Each line of `descend_on_schedule` is one operation of an encrypted run: matrix × vector,
+squarings, a weighted sum of rados, one division, one axpy.
 """
 
 from dataclasses import dataclass
@@ -47,9 +48,9 @@ class Schedule:
                 f"schedule: expected a step size and a bound above 0, "
                 f"found {self.rate:g} and {self.bound:g}"
             )
-        if 2 * self.bound >= 2.0**self.squarings:
+        if 4 * self.bound >= 2.0**self.squarings:
             raise InputError(
-                f"schedule: expected a bound below 2^{self.squarings - 1}, where the polynomial "
+                f"schedule: expected a bound below 2^{self.squarings - 2}, where the polynomial "
                 f"still falls, found {self.bound:g}"
             )
 
@@ -80,9 +81,11 @@ class Scheduled(Discreet):
 
 
 def polynomial_exp(x: Floats, schedule: Schedule) -> Floats:
-    """exp(x − top) as (1 + (x − top)/2^k)^(2^k), by k squarings."""
-    power = 1 + (x - schedule.top) / 2.0**schedule.squarings
-    for _ in range(schedule.squarings):
+    """exp(x − top) as (1 + z + z²/2)^(2^k) with z = (x − top)/2^k, by k + 1 squarings."""
+    doublings = schedule.squarings - 1
+    power = 1 + (x - schedule.top) / 2.0**doublings
+    power = (power * power + 1) / 2
+    for _ in range(doublings):
         power = power * power
     return np.asarray(power)
 

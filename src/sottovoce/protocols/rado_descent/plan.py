@@ -2,7 +2,7 @@
 
 One step, from θ and the point `ahead` of it, on n rados of d features:
 
-    x = −π·ahead        w = exp(x − top), k squarings        pull = Σwπ / Σw
+    x = −π·ahead        w = exp(x − top), squarings        pull = Σwπ / Σw
     θ' = shrink·ahead + rate·pull        ahead' = θ' + momentum·(θ' − θ)
 
 `rate`, `shrink` = 1 − 2·rate·γ and the momentum are multiples of 2^−6, so that a run
@@ -181,7 +181,7 @@ class DescentPlan:
 
     @property
     def total_range(self) -> tuple[float, float]:
-        """The range of Σw; the polynomial is at least half of exp."""
+        """The range of Σw; rounding takes less than half of its lower end."""
         top, ranges = self.schedule.top, self.ranges
         return (
             self.rados * exp(ranges.floor - top) / 2,

@@ -1,11 +1,12 @@
-"""S.Exp: exp(x − B) as the polynomial (1 + (x − B)/2^k)^(2^k), one trip a squaring.
+"""S.Exp: exp(x − B) as the polynomial (1 + z + z²/2)^(2^k), z = (x − B)/2^k, one trip a squaring.
 
     evaluator                                              key holder
-    y₀ = 1 + (x − B)/2^k, packed: no trip
-    k times:
+    y = 1 + z, packed: no trip
+    k + 1 times:
       ── MaskedLines ⟨⟨y + 2^ℓ + ρ⟩⟩, t ──────────────▶     q = ⌊· / 2^t⌋
       ◀── LineProducts ⟨⟨q⟩⟩ spread, ⟨⟨q²⟩⟩ packed ────
     r = ⌊(2^ℓ + ρ) / 2^t⌋, p = q − r: p² = q² − 2r ⊗ ⟨⟨q⟩⟩ + r²; y ← p²
+    after the first: y ← (y + 1)/2 = 1 + z + z²/2, no trip
 
 B ≥ |x| is public, so every y lies in 0 … 1 and nothing grows. A caller that uses exponentials as
 weights divides by their sum, and the factor exp(−B) cancels. The evaluator learns nothing; the key
@@ -14,13 +15,14 @@ saw. The exponents must be within their range: outside it the masks would no lon
 values.
 
 There are two errors, both bounded by public numbers (`ExpPlan.error_bound`). The polynomial is
-below exp by at most a part (x − B)²/2^(k+1) of it: 1 % if 2^k ≥ 200·B². And every truncation has an
-error of one unit of 2^−f, which later squarings double.
+above exp by a part of about |x − B|³/(6·4^k), where (1 + z)^(2^k) alone would be below it by
+|x − B|²/2^(k+1). And every truncation has an error of one unit of 2^−f, which later squarings
+double.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import ceil, e, log2
+from math import ceil, e, log1p, log2, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +44,7 @@ SPARE_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class ExpPlan:
-    """Everything public about exponentials: |x| ≤ bound, k squarings, f fraction bits.
+    """Everything public about exponentials: |x| ≤ bound, k + 1 squarings, f fraction bits.
 
     `input_bits` are the fraction bits of x.
     """
@@ -54,10 +56,10 @@ class ExpPlan:
     masking: Masking = field(default_factory=Masking)
 
     def __post_init__(self) -> None:
-        if self.bound < 1 or self.squarings < 1 or 2 * self.bound >= 1 << self.squarings:
+        if self.bound < 1 or self.squarings < 1 or 4 * self.bound >= 1 << self.squarings:
             raise InputError(
-                "S.Exp: expected a bound of at least 1 and below half of 2^squarings, where the "
-                f"polynomial still falls, found {self.bound} and {self.squarings} squarings",
+                "S.Exp: expected a bound of at least 1 and below a quarter of 2^squarings, where "
+                f"the polynomial still falls, found {self.bound} and {self.squarings} squarings",
                 hints=("ExpPlan.of(bound) chooses squarings and fraction bits",),
             )
         if self.fraction_bits < self.squarings + SPARE_BITS:
@@ -65,9 +67,9 @@ class ExpPlan:
                 f"S.Exp: expected at least {self.squarings + SPARE_BITS} fraction bits for "
                 f"{self.squarings} squarings, found {self.fraction_bits}"
             )
-        if self.input_bits + self.squarings <= self.fraction_bits:
+        if self.input_bits + self.doublings <= self.fraction_bits:
             raise InputError(
-                f"S.Exp: expected exponents with more than {self.fraction_bits - self.squarings} "
+                f"S.Exp: expected exponents with more than {self.fraction_bits - self.doublings} "
                 f"fraction bits, found {self.input_bits}"
             )
 
@@ -86,16 +88,23 @@ class ExpPlan:
         """
         if not 0 < tolerance < 1:
             raise InputError(f"S.Exp: expected 0 < tolerance < 1, found {tolerance:g}")
-        squarings = ceil(log2(max(2 * bound**2 / tolerance, 4 * bound)))
+        # |z| ≤ ½, so (2·bound)³·e^½/(6·4^k) bounds the logarithm of what is above exp.
+        doublings = ceil(log2(max(sqrt(2.2 * bound**3 / log1p(tolerance)), 4 * bound)))
+        squarings = doublings + 1
         spare = ceil(bound * log2(e)) + SPARE_BITS
         fraction_bits = max(squarings + SPARE_BITS, spare)
         return cls(
             bound,
             squarings,
             fraction_bits,
-            max(input_bits, fraction_bits - squarings + 1),
+            max(input_bits, fraction_bits - doublings + 1),
             masking or Masking(),
         )
+
+    @property
+    def doublings(self) -> int:
+        """k: the first squaring makes the polynomial of second order, the others its power."""
+        return self.squarings - 1
 
     @property
     def input_scale(self) -> Scale:
@@ -104,8 +113,8 @@ class ExpPlan:
 
     @property
     def start_scale(self) -> Scale:
-        """The scale of y₀ before it is cut: up to 1."""
-        bits = self.input_bits + self.squarings
+        """The scale of 1 + z before it is cut: up to 1."""
+        bits = self.input_bits + self.doublings
         return Scale(bits, 1 << bits)
 
     @property
@@ -121,17 +130,23 @@ class ExpPlan:
         """The scale of squares before they are cut, also of the result."""
         return self.power_scale.times(self.power_scale)
 
+    @property
+    def second_scale(self) -> Scale:
+        """The scale of (1 + z)² + 1 before it is cut, read as half of itself."""
+        result = self.result_scale
+        return Scale(result.fraction_bits + 1, result.bound + (1 << result.fraction_bits))
+
     def cuts(self) -> Iterator[Cut]:
         """Yield the cut of the power before each squaring."""
-        first = self.input_bits + self.squarings - self.fraction_bits
-        for squaring in range(self.squarings):
-            bits = self.fraction_bits if squaring else first
+        first = self.input_bits + self.doublings - self.fraction_bits
+        later = [self.fraction_bits] * (self.squarings - 2)
+        for bits in (first, self.fraction_bits + 1, *later):
             yield Cut(bits, self.power_scale, self.masking)
 
     def slots(self, plaintext_bits: int) -> Slots:
         """Return slots that hold masked powers; the slots of x must be at least as wide."""
         return Slots.fit(
-            max(self.start_scale.bound, self.result_scale.bound),
+            max(self.start_scale.bound, self.second_scale.bound),
             plaintext_bits=plaintext_bits,
             mask_bits=self.masking.kappa,
         )
@@ -139,14 +154,15 @@ class ExpPlan:
     def error_bound(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the largest error of exp(x − bound), for each of these x."""
         exponents = np.asarray(x, dtype=np.float64) - self.bound
-        step = exponents / 2.0**self.squarings
-        below = -np.expm1(-(exponents**2) / 2.0 ** (self.squarings + 1) / (1 + step))
+        step = exponents / 2.0**self.doublings
+        above = np.expm1(2.0**self.doublings * np.abs(step) ** 3 * np.exp(-step) / 6)
         unit = 2.0**-self.fraction_bits
         power, error = 1 + step, np.full_like(step, unit)
-        for _ in range(self.squarings):
+        power, error = (power**2 + 1) / 2, power * error + error**2 / 2 + unit
+        for _ in range(self.doublings):
             error = 2 * power * error + error**2 + unit
             power = power**2
-        return np.asarray(below * np.exp(exponents) + error)
+        return np.asarray(above * np.exp(exponents) + error)
 
 
 def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsent]:
@@ -156,13 +172,26 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
     next step (`truncate`, `cut_times_fixed`), which saves a trip.
     """
     _check(x, plan)
-    offset = np.full(x.shape, (1 << plan.squarings) - plan.bound << plan.input_bits, dtype=object)
-    start = x.divided(plan.squarings) + Plain(offset, plan.start_scale)
+    offset = np.full(x.shape, (1 << plan.doublings) - plan.bound << plan.input_bits, dtype=object)
+    start = x.divided(plan.doublings) + Plain(offset, plan.start_scale)
     power = start.within(plan.start_scale)
-    for cut in plan.cuts():
+    for squaring, cut in enumerate(plan.cuts()):
         lines = yield from cut_and_multiply([power], [cut], entropy=entropy)
         power = lines.products[0]
+        if squaring == 0:
+            one = np.full(x.shape, _one(plan), dtype=object)
+            power = (power + Plain(one, plan.result_scale)).within(_whole(plan)).divided(1)
     return power
+
+
+def _one(plan: ExpPlan) -> int:
+    """1, as squares are written."""
+    return 1 << plan.result_scale.fraction_bits
+
+
+def _whole(plan: ExpPlan) -> Scale:
+    """(1 + z)² + 1."""
+    return Scale(plan.result_scale.fraction_bits, plan.second_scale.bound)
 
 
 def exponential_rule(
@@ -189,8 +218,8 @@ def _check(x: Encrypted, plan: ExpPlan) -> None:
 
 def plain_exponential(x: Plain, plan: ExpPlan) -> Plain:
     """The ideal: the same polynomial in the clear, on the same integers, rounding down."""
-    offset = (1 << plan.squarings) - plan.bound << plan.input_bits
+    offset = (1 << plan.doublings) - plan.bound << plan.input_bits
     power = x.integers.astype(object) + offset
-    for cut in plan.cuts():
-        power = (power >> cut.bits) ** 2
+    for squaring, cut in enumerate(plan.cuts()):
+        power = (power >> cut.bits) ** 2 + (_one(plan) if squaring == 0 else 0)
     return Plain(power, plan.result_scale)
