@@ -38,8 +38,8 @@ re-randomised by a uniform N-th power, which nothing that the key's maker chose 
 {FACTORS + SPARE_FACTORS} of a training are r^N of a uniform r, with an exponent as long as N;
 the others are products of random powers of these, within 2^−65 of uniform and much less work
 (`src/sottovoce/paillier/uniform_powers.py` says why). The key's own base has a table of short
-powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 49 ms, a product 6.6
-and a short power 1.9 at 3072 bits; 16, 3.2 and 1.0 ms at 2048, on a busy machine of two cores). So
+powers (`python -m benchmarks randomisers`, CPU time of one ciphertext: r^N 26 ms, a product 2.6
+and a short power 0.8 at 3072 bits; 8.0, 1.1 and 0.4 ms at 2048, on a busy machine of two cores). So
 per trip *asked* = re-randomisations = decryptions, and *answered* = encryptions. A *power* is a
 ciphertext to a plaintext exponent, or one term of a product of such powers. A value is
 *shifted* into its slot by as many squarings as a slot has bits. A ciphertext
