@@ -179,8 +179,8 @@ def exponential(x: Encrypted, plan: ExpPlan, *, entropy: Entropy) -> Party[Unsen
         lines = yield from cut_and_multiply([power], [cut], entropy=entropy)
         power = lines.products[0]
         if squaring == 0:
-            one = np.full(x.shape, _one(plan), dtype=object)
-            power = (power + Plain(one, plan.result_scale)).within(_whole(plan)).divided(1)
+            ones = np.full(x.shape, _one(plan), dtype=object)
+            power = (power + Plain(ones, plan.result_scale)).within(_whole(plan)).divided(1)
     return power
 
 
