@@ -58,8 +58,8 @@ DONE = {
     ),
 }
 NEVER = {
-    "Do not bring back a seat's journal": f"{RESTORED}test_a_restored_site_sends_nothing",
-    "Do not run a home at two places": (
+    "Do not restore a seat's journal": f"{RESTORED}test_a_restored_site_sends_nothing",
+    "Do not run copies of a home at two places": (
         f"{RESTORED}test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out"
     ),
     "Do not move a mailbox": f"{HERE}test_a_mailbox_or_a_journal_that_is_taken_away_stops_a_seat",
