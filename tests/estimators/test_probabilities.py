@@ -51,11 +51,14 @@ def test_released_scores_become_probabilities() -> None:
     model = toy(release="margin").fit(federation())
     with pytest.raises(MisuseError, match="no joint evaluation yet to calibrate with"):
         model.predict_proba(TEXTS)
+    # Pictures take the scores until there is an evaluation.
+    assert not hasattr(model.at("north"), "predict_proba")
     evaluation = model.evaluate()
     predicted = model.predict_proba(TEXTS, peer="north")
     scores = model.decision_function(TEXTS)[:, np.newaxis]
     means = calibrations(evaluation)
     assert np.array_equal(predicted, from_scores(scores, means, exclusive=True))
+    assert np.array_equal(model.at("north").predict_proba(TEXTS), predicted)
     assert np.allclose(predicted.sum(axis=1), 1)
     assert np.array_equal(model.at("north").predict_proba(TEXTS), predicted)
 
@@ -81,9 +84,12 @@ def test_sealed_scores_of_two_classes_give_a_bin_and_are_charged() -> None:
     predicted = model.predict_proba(TEXTS, peer="harbour")
     assert set(predicted[:, 1].tolist()) <= set(mean.shares)
     assert model.operating_point_ == before
+    shown = RocCurveDisplay.from_estimator(model.at("harbour"), TEXTS[:2], ["urgent", "routine"])
+    assert shown.roc_auc is not None
     assert model.predict_proba(TEXTS[:1]).shape == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.* is left out:UserWarning")
 def test_many_sealed_classes_give_a_label_and_the_bin_of_its_margin() -> None:
     model = toy(rare="leave out", engine="shares").fit(federation("diagnosis"))
     evaluation, outcome = model.evaluate(), model.study_

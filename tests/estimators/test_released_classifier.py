@@ -81,7 +81,7 @@ def test_a_model_of_a_table_labels_tables(tmp_path: Path) -> None:
 
 
 def test_sealed_weights_are_not_exported(tmp_path: Path) -> None:
-    with pytest.raises(MisuseError, match="export: the weights of this study are sealed"):
+    with pytest.raises(MisuseError, match="export: nobody knows the weights"):
         fitted(release="sealed").export(tmp_path / "model")
 
 

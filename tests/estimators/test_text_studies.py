@@ -145,7 +145,7 @@ def test_words_that_speak_for_a_class_are_named_where_weights_are_released() -> 
 
 
 def test_a_sealed_study_names_no_words() -> None:
-    with pytest.raises(MisuseError, match="weights of this study are sealed") as refused:
+    with pytest.raises(MisuseError, match="nobody knows the weights") as refused:
         urgency().top_words()
     assert 'release="peers"' in refused.value.hints[0]
 

@@ -21,7 +21,7 @@ from sottovoce.sources.annotations.predictions import (
     least_certain_first,
     write_predictions,
 )
-from sottovoce.text.documents import Document, Fragment, Span
+from sottovoce.text.documents import Document, Fragment, NestedJson, Span
 
 
 def lines(folder: Path, records: list[Any], **options: Any) -> Source:
@@ -123,9 +123,10 @@ def test_doccano_s_classes_and_spans(tmp_path: Path) -> None:
 
 def test_predictions_are_tasks_and_no_labels(tmp_path: Path) -> None:
     span = Span("DRUG", (Fragment(0, 3),))
+    kept = {"id": "A7", "seen": NestedJson('{"by": [1]}'), "text": "other"}
     rows = [
         Prediction(Document("sure", "x", columns={"ward": "A"}), 0.9),
-        Prediction(Document("unsure", "y", columns={"ward": "B"}), 0.1),
+        Prediction(Document("unsure", "y", columns={"ward": "B"}, kept=kept), 0.1),
         Prediction(Document("ass 10 mg", spans=(span,)), 0.5),
         Prediction(Document("both", ("x", "y")), 0.6),
     ]
@@ -143,7 +144,14 @@ def test_predictions_are_tasks_and_no_labels(tmp_path: Path) -> None:
     unsure, _, both, _ = (task["predictions"][0] for task in json.loads(made[Format.LABEL_STUDIO]))
     assert (unsure["score"], unsure["model_version"]) == (0.1, "notes")
     assert both["result"][0]["value"] == {"choices": ["x", "y"]}
+    # Who imports tasks knows them by their own columns.
+    further = {"ward": "B", "id": "A7", "seen": {"by": [1]}}
+    data = json.loads(made[Format.LABEL_STUDIO])[0]["data"]
+    assert data == {**further, "text": "unsure"}
     tasks = [json.loads(line) for line in made[Format.PRODIGY].splitlines()]
+    assert tasks[0]["meta"].items() >= {**further, "model": "notes"}.items()
+    first = json.loads(made[Format.DOCCANO].splitlines()[0])
+    assert first == {**further, "text": "unsure", "label": ["y"], "model": "notes"}
     assert tasks[1]["spans"] == [{"start": 0, "end": 3, "label": "DRUG"}]
     assert (tasks[0]["label"], tasks[0]["score"]) == ("y", 0.1)
     doccano = [json.loads(line)["label"] for line in made[Format.DOCCANO].splitlines()]

@@ -20,6 +20,7 @@ from sottovoce.protocols.runner import converse
 from sottovoce.study import InsecureToyPlan, Participant, Policy, Role, Roster, Study, StudyPlan
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook, QueryBudgetWarning, QueryRequest
+from sottovoce.study.release import Release
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.agreement import collected, consented
 from sottovoce.text.documents import Document
@@ -80,7 +81,7 @@ def test_a_roster_with_names_twice_or_roles_missing_is_refused() -> None:
         Roster((*roster.participants, alice))
     with pytest.raises(InputError, match="exactly 1 evaluator, found 0"):
         _ = Roster((coordinator, dealer, *peers)).evaluator
-    with pytest.raises(InputError, match="at least 2 peer, found 1"):
+    with pytest.raises(InputError, match="at least 2 peers, found 1"):
         Roster((coordinator, evaluator, alice))
     with pytest.raises(InputError, match="one peer an organisation, found 'alice' as several"):
         Roster((coordinator, evaluator, alice, replace(peers[1], organisation="alice")))
@@ -114,6 +115,10 @@ def test_a_policy_refuses_what_its_owner_did_not_consent_to(binary: Case) -> Non
     assert "key_bits: expected at least 3072, found 768" in str(caught.value)
     with pytest.raises(InputError, match="dictionary: expected given, found joint"):
         Policy(dictionaries=frozenset({"given"}), key_bits=768).check(binary.study)
+    consented = Policy(releases={"margin"}, dictionaries="joint")
+    assert (consented.releases, consented.dictionaries) == ({Release.MARGIN}, {"joint"})
+    with pytest.raises(InputError, match=r"expected remotes to be one of .*, found 'ful'"):
+        Policy(remotes={"ful"})
     seated = Case(binary.documents, binary.plan, binary.key, {"evaluator_at": "north"})
     with pytest.raises(InputError, match="independent organisation, found the peer 'north'"):
         Policy(key_bits=768, independent_evaluator=True).check(seated.study)

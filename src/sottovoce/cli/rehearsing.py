@@ -5,7 +5,7 @@ it, and a model is learnt in plaintext. No site's text is needed, and nothing is
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.errors import InputError
@@ -24,6 +24,7 @@ class PlanRehearsal:
 
     described: StudyDescription
     peers: dict[str, Rehearsed]
+    words: int
     columns: int
     accuracy: float | None
 
@@ -42,12 +43,14 @@ class PlanRehearsal:
         held_out = on_side(plan, documents, Side.VALIDATION)
         judged = plan.level is Level.DOCUMENT and held_out
         reached = model.accuracy(held_out) if judged else None
-        return cls(described, rehearsed, model.space.width, reached)
+        words = model.space.dictionary.size
+        return cls(described, rehearsed, words, model.space.width, reached)
 
     @property
     def sent(self) -> int:
-        """The number of bytes that each peer moves in a training."""
-        moved = stage_bytes(self.described.rehearsed())
+        """The number of bytes that each peer moves in a training with as many words."""
+        study = self.described.rehearsed()
+        moved = stage_bytes(replace(study, plan=replace(study.plan, features=self.words)))
         return max(
             sum(size for (peer, _), size in moved.items() if peer == name) for name in self.peers
         )

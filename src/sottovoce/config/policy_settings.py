@@ -1,25 +1,16 @@
 """[policy] of sottovoce.toml: what a site consents to at most."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from sottovoce.config.toml_settings import TRUTH, WHOLE, SettingKind, SettingsText, listed, one_of
-from sottovoce.study.arrangement import Partition, Remote, Weights
-from sottovoce.study.choices import DictionaryKind
-from sottovoce.study.policy import Policy
-from sottovoce.study.release import RELEASES, release_named
+from sottovoce.study.policy import CHOICES, Policy
+from sottovoce.study.release import RELEASES
 
-_CHOICES: Mapping[str, type[StrEnum]] = {
-    "dictionaries": DictionaryKind,
-    "partitions": Partition,
-    "remotes": Remote,
-    "weights": Weights,
-}
 _POLICY: Mapping[str, SettingKind] = {
     "releases": SettingKind("a list of release modes", listed(one_of(RELEASES).read)),
     **{
         name: SettingKind(f"a list of {', '.join(kind)}", listed(one_of(kind).read))
-        for name, kind in _CHOICES.items()
+        for name, kind in CHOICES.items()
     },
     "min_peers": WHOLE,
     "min_documents": WHOLE,
@@ -38,9 +29,4 @@ def read_policy(source: SettingsText) -> Policy:
         for key, kind in _POLICY.items()
         if (limit := source.take(("policy", key), kind, None)) is not None
     }
-    if "releases" in given:
-        given["releases"] = frozenset(map(release_named, given["releases"]))
-    for name, kind in _CHOICES.items():
-        if name in given:
-            given[name] = frozenset(map(kind, given[name]))
     return Policy(**given)

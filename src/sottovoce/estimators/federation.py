@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -146,6 +146,11 @@ class LocalFederation:
         **settings: Any,
     ) -> Self:
         """One collection dealt out to peers, for trials; copies of a text go to the same one."""
+        if not isinstance(peers, Iterable):
+            raise InputError(
+                f"federation: expected the names of peers, found {peers!r}",
+                hints=('LocalFederation.dealt(texts, labels, peers=("alice", "bob", "carol"))',),
+            )
         names = (peers,) if isinstance(peers, str) else tuple(peers)
         parts: dict[str, list[Document]] = {name: [] for name in names}
         for document in as_documents(texts, labels, who="federation"):

@@ -9,7 +9,7 @@ from typing import Any
 from sottovoce.errors import InputError
 from sottovoce.estimators.tables import NamedColumns, is_table, kind_of
 from sottovoce.sources import Source, SourceOptions, open_source
-from sottovoce.sources.columnar import is_frame
+from sottovoce.sources.columnar import is_frame, is_lazy
 from sottovoce.text.documents import Document, Origin
 
 
@@ -25,11 +25,19 @@ def read_part(peer: str, part: Any) -> list[Document]:
         return _of_source(peer, part)
     if hasattr(part, "documents"):
         part = part.documents() if callable(part.documents) else part.documents
+    part = _collected(part)
     if isinstance(part, tuple) and len(part) > 1 and not isinstance(part[0], Document):
         return _of_tuple(peer, part)
     if isinstance(part, Mapping) or (hasattr(part, "columns") and not isinstance(part, tuple)):
         return _of_columns(peer, part)
     return _of_items(peer, part)
+
+
+def _collected(part: Any) -> Any:
+    """A frame that was not computed yet (polars' LazyFrame) as the frame that it will be."""
+    if isinstance(part, tuple):
+        return tuple(map(_collected, part))
+    return part.collect() if is_lazy(part) else part
 
 
 def _of_tuple(peer: str, part: tuple[Any, ...]) -> list[Document]:
@@ -182,5 +190,9 @@ def _document(item: Any, label: Any, group: Any, origin: Origin) -> Document:
     if isinstance(item, Document):
         return item
     if not isinstance(item, str):
-        raise InputError(f"{origin}: expected a text, found {kind_of(item)}")
+        missing = item is None or item != item  # noqa: PLR0124 - NaN, as frames say it
+        raise InputError(
+            f"{origin}: expected a text, found {kind_of(item)}",
+            hints=("leave such rows out: frame.dropna(subset=[…])",) if missing else (),
+        )
     return Document(item, label, None if group is None else str(group), origin=origin)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from os import PathLike
@@ -22,6 +23,7 @@ from sottovoce.estimators.asking import PeerClassifier
 from sottovoce.estimators.federation import LocalFederation
 from sottovoce.estimators.operating_point import OperatingPoint, written
 from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
+from sottovoce.estimators.peer_parts import LeftOutWarning
 from sottovoce.estimators.plain_text import accuracy, on_side
 from sottovoce.estimators.probabilities import (
     Numbers,
@@ -46,6 +48,7 @@ from sottovoce.study.queries.figures import Evaluation, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.thresholds import operating_faults, scored_names
+from sottovoce.study.rare_classes import rare_classes, rare_sentences
 from sottovoce.study.release import Opens, Release
 from sottovoce.study.roster import Roster, draw_outsourced, draw_roster
 from sottovoce.study.stages.training import OnStage
@@ -96,6 +99,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 ),
             )
         clock.enter("")
+        _warn_of_rare(plan, federation)
         self.seconds_ = clock.seconds
         self.federation_ = federation
         self.engine_ = str(study.engine)
@@ -395,8 +399,20 @@ def _check_policy(policy: Policy, study: Study) -> None:
     try:
         policy.check(study)
     except InputError as error:
-        hint = "where the peers consent: LocalFederation(…, policy=Policy(…))"
-        raise InputError(error.message, hints=(hint,)) from None
+        wanted = "" if study.plan.release.usual else f"releases={{'{study.plan.release}'}}"
+        hint = f"where the peers consent: LocalFederation(…, policy=Policy({wanted or '…'}))"
+        imported = "from sottovoce.study import Policy"
+        raise InputError(error.message, hints=(hint, imported)) from None
+
+
+def _warn_of_rare(plan: StudyPlan, federation: LocalFederation) -> None:
+    """Name the classes of which a peer has too few documents."""
+    for peer, documents in federation.documents.items():
+        rare = rare_classes(plan, plan.split.part(documents, Side.TRAIN))
+        lines = list(rare_sentences(plan, rare))
+        if lines:
+            further = f"; and {len(lines) - 1} more classes" if len(lines) > 1 else ""
+            warnings.warn(f"{peer}: {lines[0]}{further}", LeftOutWarning, stacklevel=3)
 
 
 def check_labels(labels: Any) -> None:

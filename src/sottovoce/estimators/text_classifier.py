@@ -276,7 +276,7 @@ class TextClassifier(SealedEstimator):
         model = self._part(asker)
         if model.released is None:
             raise MisuseError(
-                f"export: the weights of this study are {self.release}, nobody knows them",
+                f"export: nobody knows the weights of this study (release {self.release})",
                 hints=('TextClassifier(release="peers") gives every peer the weights',),
             )
         plan = self._outcome.study.plan
@@ -303,7 +303,7 @@ class TextClassifier(SealedEstimator):
         model = self._part(asker)
         if model.released is None:
             raise MisuseError(
-                f"top_words: the weights of this study are {self.release}, nobody knows them",
+                f"top_words: nobody knows the weights of this study (release {self.release})",
                 hints=('TextClassifier(release="peers") gives every peer the weights',),
             )
         documents = self.federation_.documents[asker]

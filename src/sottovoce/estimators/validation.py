@@ -54,6 +54,9 @@ class PlanSearch:
 
     tried: tuple[tuple[dict[str, Any], float], ...] = field(repr=False)
 
+    def __repr__(self) -> str:
+        return "\n".join(f"{score:.1%}: {plan}" for plan, score in self.tried)
+
     @property
     def best_params_(self) -> dict[str, Any]:
         """The settings of the best plan; `model.set_params(**search.best_params_)` takes them."""

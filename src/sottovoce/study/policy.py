@@ -1,12 +1,14 @@
 """A site's policy: the most that its owner consents to; a study that asks for more is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
 
 from sottovoce.errors import InputError
-from sottovoce.study.arrangement import Partition, Remote, Weights
+from sottovoce.study.arrangement import Partition, Remote, Weights, one_of
 from sottovoce.study.choices import DictionaryKind
-from sottovoce.study.release import Release, usual_releases
+from sottovoce.study.release import Release, release_named, usual_releases
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
@@ -14,6 +16,14 @@ from sottovoce.text.reading import Level
 
 # A document has tens of sentences and hundreds of tokens.
 _PARTS = 100
+
+CHOICES: Mapping[str, type[StrEnum]] = {
+    "dictionaries": DictionaryKind,
+    "partitions": Partition,
+    "remotes": Remote,
+    "weights": Weights,
+}
+"""The limits that are sets of choices, and of which."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,14 @@ class Policy:
     intermediaries: bool = True
     rows_per_peer: int = 100_000
     """The limit for documents; for sentences and tokens it is a hundred times as many."""
+
+    def __post_init__(self) -> None:
+        """Take what is named for what the name means: "margin" for the release mode."""
+        object.__setattr__(self, "releases", frozenset(map(release_named, _several(self.releases))))
+        for name, kind in CHOICES.items():
+            given = _several(getattr(self, name))
+            read = frozenset(one_of(kind, value, name) for value in given)
+            object.__setattr__(self, name, read)
 
     def check(self, study: Study) -> None:
         """Refuse a study that asks for more; the error names everything beyond the policy."""
@@ -106,3 +124,8 @@ class Policy:
         """Yield the settings of queries in partition `features`: name, allowed and asked values."""
         if study.plan.arrangement.by_features:
             yield "remote", self.remotes, study.plan.arrangement.remote
+
+
+def _several(given: Any) -> Collection[Any]:
+    """One choice alone counts as a set of one."""
+    return (given,) if isinstance(given, str | Release) else given

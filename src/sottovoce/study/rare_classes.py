@@ -6,7 +6,7 @@ class, the published totals show none.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -43,6 +43,16 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     return {
         name: counts[name] for name in plan.labels.names if 0 < counts[name] < plan.min_documents
     }
+
+
+def rare_sentences(plan: StudyPlan, rare: Mapping[str, int]) -> Iterator[str]:
+    """What becomes of each rare class of a peer."""
+    becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
+    for name, number in rare.items():
+        yield (
+            f"class {name!r} {becomes}: {number} of its documents {'is' if number == 1 else 'are'} "
+            f"to train with, and the minimum is {plan.min_documents}"
+        )
 
 
 def without_rare(plan: StudyPlan, documents: Sequence[Document]) -> Sequence[Document]:

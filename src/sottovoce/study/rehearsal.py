@@ -13,9 +13,9 @@ import numpy as np
 
 from sottovoce.errors import InputError
 from sottovoce.study.automatic_features import LONG_TEXT, mean_words
-from sottovoce.study.choices import DictionaryKind, Engine, Rare
+from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.plan import StudyPlan
-from sottovoce.study.rare_classes import rare_classes, without_rare
+from sottovoce.study.rare_classes import rare_classes, rare_sentences, without_rare
 from sottovoce.study.stages.contributions import scales_of
 from sottovoce.study.stages.holdings import EntityTable
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
@@ -46,12 +46,7 @@ class Rehearsed:
         """Yield the numbers as sentences."""
         yield f"{self.documents:,} documents to train with, of {self.words:,.0f} words on average"
         yield from self._lengths(plan)
-        for name, number in self.rare.items():
-            becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
-            yield (
-                f"class {name!r} {becomes}: {number} of its documents are to train with, and "
-                f"the minimum is {plan.min_documents}"
-            )
+        yield from rare_sentences(plan, self.rare)
         if self.absent:
             names = ", ".join(map(repr, self.absent))
             yield f"no row here has {names}: other sites must bring such rows"

@@ -105,8 +105,9 @@ class Roster:
             if seats < fewest or (most is not None and seats > most):
                 expected = f"exactly {fewest}" if fewest == most else f"at least {fewest}"
                 expected = f"at most {most}" if fewest == 0 != most else expected
+                ending = "" if expected.endswith("1") else "s"
                 raise InputError(
-                    f"roster: expected {expected} {role}, found {seats}",
+                    f"roster: expected {expected} {role}{ending}, found {seats}",
                     setting="peers" if role is Role.PEER else "roles",
                 )
         self._check_organisations()

@@ -94,7 +94,10 @@ class Document:
             return
         for label in self.label if isinstance(self.label, tuple) else (self.label,):
             if isinstance(label, float) and not isfinite(label):
-                raise InputError(f"{self.origin}: expected a label, found {label}")
+                raise InputError(
+                    f"{self.origin}: expected a label, found {label}",
+                    hints=("leave rows without a label out: frame.dropna(subset=[…])",),
+                )
 
 
 def digest_of(documents: Iterable[Document]) -> bytes:

@@ -91,18 +91,19 @@ def provided(name: EncoderName) -> Encoder:
     """Return the registered encoder of this name; raise if there is none."""
     encoder = _provided.get(name)
     if encoder is None:
-        others = (
-            ", ".join(f"{encoder.kind} {encoder.sha256[:16]}" for encoder in _provided) or "none"
-        )
+        others = ", ".join(map(_shown, _provided)) or "none"
         raise InputError(
-            f"encoder: expected the {name.kind} encoder {name.sha256[:16]} with {name.columns} "
-            f"columns, found {others}",
+            f"encoder: expected {_shown(name)}, found {others}",
             hints=(
                 "name the folder that holds it: --encoder FOLDER",
                 "sottovoce encoder inspect FOLDER",
             ),
         )
     return encoder
+
+
+def _shown(name: EncoderName) -> str:
+    return f"{name.kind} {name.sha256[:16]}… of {name.columns} columns"
 
 
 def unit_rows(vectors: Floats) -> Floats:

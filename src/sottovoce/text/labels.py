@@ -87,7 +87,10 @@ class Labels:
         label = document.label
         given = label if isinstance(label, tuple) else () if label is None else (label,)
         if self.exclusive and len(given) != 1:
-            raise InputError(f"{document.origin}: expected one label, found {len(given) or 'none'}")
+            raise InputError(
+                f"{document.origin}: expected one label, found {len(given) or 'none'}",
+                hints=("leave rows without a label out",) if not given else (),
+            )
         names = tuple(map(label_name, given))
         for name in names:
             if name not in self.names:

