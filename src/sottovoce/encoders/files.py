@@ -26,9 +26,9 @@ class EncoderFiles:
     def below(cls, folder: Path) -> Self:
         """The only encoder in a folder or below it."""
         if not folder.is_dir():
-            found = "a file" if folder.exists() else "nothing"
+            given = "a file" if folder.exists() else "nothing"
             raise InputError(
-                f"encoder {folder}: expected a folder or an installed package, found {found}",
+                f"encoder {folder}: expected a folder or an installed package, found {given}",
                 hints=("name the folder that holds weights and tokenizer, or wordllama",),
             )
         files = _listed(folder)
