@@ -356,6 +356,15 @@ def test_a_kept_agreement_whose_key_an_older_release_proved_is_refused(binary: C
         recalled(binary.study, older)
 
 
+def test_a_kept_agreement_on_settings_that_another_release_wrote_names_nobody(binary: Case) -> None:
+    """A release that writes a setting in another way has another digest for the same study."""
+    agreed = agree(binary, binary.key)["north"].proof
+    now = binary.changed(query_budget=binary.plan.budget + 1).study
+    with pytest.raises(InputError, match="another release wrote the study's settings") as caught:
+        recalled(now, agreed)
+    assert caught.value.hints == ("agree anew: sottovoce study create --from STUDY --name NAME",)
+
+
 def test_an_asker_without_a_dealer_encrypts_nothing_before_the_key_is_proven(binary: Case) -> None:
     """Where labels are found on shares, the proof comes with the query."""
     outcome = binary.changed(verdict="dgk", features=24).outcome

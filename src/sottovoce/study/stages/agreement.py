@@ -25,6 +25,7 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
 from sottovoce.wire import Value
 
+_AGREE_ANEW = "agree anew: sottovoce study create --from STUDY --name NAME"
 _SIGNED_CONSENT = "roles/consent/v1"
 _SIGNED_KEY = "roles/paillier-key/v1"
 
@@ -184,13 +185,20 @@ def recalled(study: Study, agreed: AgreedStudy) -> Agreement:
     The seat checked it before, or will when it encrypts. The shorter proof of an older release,
     which does not bound the number of the key's factors, is refused.
     """
+    if agreed.consents and all(consent.digest != study.digest for consent in agreed.consents):
+        raise InputError(
+            f"agreement: expected consent to {study.digest.hex()[:16]}, found consent to "
+            f"{agreed.consents[0].digest.hex()[:16]}: another release wrote the study's settings "
+            "in another way, or they were changed here",
+            hints=(_AGREE_ANEW,),
+        )
     agreement = _signed_by_all(study, agreed)
     key, size = agreement.key, len(agreed.key_proof)
     if key is not None and not study.on_shares and size != proof_bytes(key):
         raise InputError(
             f"agreement: expected a key with a proof of {proof_bytes(key)} bytes, found {size}: an "
             "older release agreed on this key, and proved less of it",
-            hints=("agree anew: sottovoce study create --from STUDY --name NAME",),
+            hints=(_AGREE_ANEW,),
         )
     return agreement
 
