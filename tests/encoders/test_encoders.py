@@ -83,6 +83,15 @@ def test_an_encoder_of_another_hash_is_refused_by_name(tmp_path: Path) -> None:
         provided(EncoderName(name.kind, 2, name.sha256))
 
 
+@pytest.mark.parametrize(
+    ("written", "place"), [("wordllama", "wordllama"), ("static:3:zz", "FOLDER")]
+)
+def test_a_plan_s_encoder_needs_its_name_which_the_hint_prints(written: str, place: str) -> None:
+    with pytest.raises(InputError, match="kind, columns and SHA-256") as refused:
+        EncoderName.read(written)
+    assert refused.value.hints == (f"sottovoce encoder inspect {place}",)
+
+
 def test_a_folder_that_is_no_encoder_s_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="folder or an installed package, found nothing"):
         open_encoder(tmp_path / "nowhere")

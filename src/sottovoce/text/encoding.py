@@ -53,7 +53,7 @@ class EncoderName:
             raise InputError(
                 "encoder: expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
                 f"found {written[:100]!r}",
-                hints=("sottovoce encoder inspect FOLDER",),
+                hints=(f"sottovoce encoder inspect {_place_of(written)}",),
                 setting="encoder",
             )
         return cls(EncoderKind(match[1]), int(match[2]), match[3])
@@ -100,6 +100,11 @@ def provided(name: EncoderName) -> Encoder:
             ),
         )
     return encoder
+
+
+def _place_of(written: str) -> str:
+    """What was written, where it may be a folder or a package: its name is asked for there."""
+    return written if re.fullmatch(r"[\w./-]{1,80}", written) else "FOLDER"
 
 
 def _shown(name: EncoderName) -> str:
