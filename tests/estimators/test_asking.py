@@ -24,6 +24,7 @@ from sottovoce.estimators.federation import SpellingWarning
 from sottovoce.estimators.own_model import own_thresholds
 from sottovoce.estimators.peer_parts import LeftOutWarning
 from sottovoce.estimators.text_classifier import TextClassifier
+from sottovoce.estimators.validation import PlanSearch
 from sottovoce.sources import open_source
 from sottovoce.study import InsecureToyPlan
 from sottovoce.text.documents import Document
@@ -258,12 +259,16 @@ def test_a_grid_of_plans_is_tried_in_whole_studies() -> None:
     grid = {"ngrams": [(1, 1), (2, 2)], "characters": [None]}
     match = search_plans(toy(held_out=0.0), grid, LocalFederation(parts), folds=3)
     assert len(match.tried) == 2
-    assert repr(match).startswith(f"{match.best_score_:.1%}: {match.best_params_}")
     assert match.best_score_ == max(score for _, score in match.tried) > 0.9
     assert toy().set_params(**match.best_params_).characters is None
     with pytest.raises(InputError, match="settings of ToyTextClassifier, found 'alhpa'") as caught:
         search_plans(toy(), {"alhpa": [1]}, LocalFederation(parts))
     assert caught.value.hints == ("alpha",)
+
+
+def test_a_search_shows_every_plan_the_best_first() -> None:
+    tried = (({"alpha": 3.0}, 0.9), ({"alpha": 1.0}, 0.75))
+    assert repr(PlanSearch(tried)) == "90.0%: {'alpha': 3.0}\n75.0%: {'alpha': 1.0}"
 
 
 def test_every_fold_is_a_study_judged_on_what_it_left_out() -> None:
