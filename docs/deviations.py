@@ -324,17 +324,49 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "moments there",
         "before a model is used, members add up random halves of all that they opened, from their "
         "own shares, and of all that they were told, sealed from the coordinator; where the two "
-        "do not fit, the study stops, the coordinator is named, and nobody has a model",
+        "do not fit, the study stops, the coordinator is named, and nobody has a model. The same "
+        "check covers the last bit of a solve and the cuts that make a model of its result",
         named_tests(
             "told_check",
             "test_an_opener_that_tells_something_else_is_named",
             "test_an_opener_that_is_believed_reads_a_column_of_the_joint_moments_in_silence",
+            "test_the_bit_that_says_all_is_well_is_checked_too",
             folder="protocols/quorum",
         ),
         "it is found out when the steps are over: until then it reads one nameless column a step. "
         "With a member that pools with it and gives wrong shares, where no more than 2t + 1 are "
         "there, the check passes. In engine `paillier`, too, masks cover numbers within their "
         "bounds alone, and nothing compares what a key holder answers with what it was asked",
+    ),
+    Deviation(
+        COORDINATOR,
+        "tells the members of engine `quorum` that the joint spectrum ends lower than it does, or "
+        "publishes fewer rows than there are, so that the numbers of the solve grow out of their "
+        "masks by themselves, and says in the end that all is well",
+        "before a solve begins, the members compare the end that they were told, and every bit "
+        "about the contributions, with their own shares, sealed from the coordinator, in the same "
+        "way as the steps of the solve; on shares they compare the published rows with those that "
+        "all peers claimed, and learn one bit. Where either does not fit, the coordinator is "
+        "named, and no solve begins",
+        named_tests(
+            "told_another_spectrum",
+            "test_the_coordinator_is_named_before_the_solve_begins",
+            "test_members_that_believe_it_begin_to_solve",
+        )
+        + named_tests(
+            "told_check",
+            "test_with_an_end_that_is_too_low_an_opener_reads_an_eigenvector_in_silence",
+            folder="protocols/quorum",
+        )
+        + named_tests(
+            "moment_check",
+            "test_totals_of_fewer_rows_than_all_peers_claimed_are_refused",
+            folder="protocols/quorum",
+        ),
+        "a coordinator that tells a wrong bit about a peer's contribution stops the study, and has "
+        "that peer named instead of itself. Peers that are no members hear the ends from the "
+        "coordinator alone: wrong ones spoil how their own answers are read. With weighted classes "
+        "the published rows may be up to four times too few, which takes two bits off a mask",
     ),
     Deviation(
         COORDINATOR,

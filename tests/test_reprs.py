@@ -140,6 +140,7 @@ HARMLESS = {
 # Types with a repr of their own, each of which was read.
 OWN_REPRS = {
     "estimators.comparison.Comparison": "accuracies by peer",
+    "estimators.validation.PlanSearch": "settings of plans, and shares of right labels",
     "estimators.progress._NotebookLine": "one line of progress",
     "study.queries.figures.Evaluation": "figures that every peer is told",
     "course.trained_study.StudyOutcome": "names and sizes",

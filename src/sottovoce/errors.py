@@ -20,6 +20,7 @@ its people can mend) or theirs (something that another party sent or did).
     │   └── KeyFileError            a key file cannot be used
     │       ├── WrongPassphraseError
     │       ├── DamagedFileError
+    │       ├── FullDiskError
     │       └── OpenPermissionsError
     └── TheirError                  another party, by name
         ├── MalformedError          bytes that are not the one encoding of a value
@@ -133,6 +134,10 @@ class WrongPassphraseError(KeyFileError):
 
 class DamagedFileError(KeyFileError):
     """The file is not what was written."""
+
+
+class FullDiskError(KeyFileError):
+    """A file cannot be written, because its disk is full."""
 
 
 class OpenPermissionsError(KeyFileError):

@@ -145,7 +145,7 @@ def test_only_a_study_of_text_speaks_of_words_and_documents(arrangement: str) ->
     ("arrangement", "said"),
     [
         ("features, full", "The organisations that answer learn whom you ask about."),
-        ("rado descent", "Whoever computes also learns, before each step, whether numbers stay"),
+        ("rado descent", "Whoever computes learns if steps stay in range"),
         ("lone owner", "How many rows (rounded up) and columns there are, how much they vary"),
         ("released", "as long as it likes, nobody can call it back"),
     ],

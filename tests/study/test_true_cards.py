@@ -11,6 +11,7 @@ from harness.network import read_toy
 from harness.studies import BINARY
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.card.card import StudyCard
+from sottovoce.study.card.first_page import LONGEST
 from sottovoce.study.roster import draw_roster
 
 
@@ -102,6 +103,14 @@ def test_only_a_peer_with_an_intermediary_is_said_to_send_it_rows() -> None:
     built = " ".join(pages["Blue Cloud"].split())
     assert "To Northfield Hospital: what you made of its documents, encrypted." in built
     assert "Nothing of any" not in built
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_first_page_of_every_arrangement_has_sixty_lines(name: str) -> None:
+    study = read_toy(BY_NAME[name].text).rehearsed()
+    for organisation in {participant.organisation for participant in study.roster.participants}:
+        page = StudyCard(study, organisation=organisation).first_page()
+        assert len(page.splitlines()) <= LONGEST, organisation
 
 
 def test_a_coordinator_is_not_said_to_send_sums_alone() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from harness.ports import STUDY, served_mailbox
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
-from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.errors import DamagedFileError, KeyFileError, SottovoceError
+from sottovoce.keyfiles.storage import SECRET_MODE, write_whole
 from sottovoce.transport.limits import PART, Limits
 from sottovoce.transport.mailbox import Mailbox
 from sottovoce.transport.problems import Refusal
@@ -130,6 +131,31 @@ def test_a_server_that_starts_on_a_full_disk_proposes_to_free_space_and_loses_no
     assert failure.value.hints == ("free some space, and start again: the study continues",)
     kept = run(path, lambda mailbox: mailbox.letters("bob"))
     assert [stored.body for _, stored in kept] == [b"kept"]
+
+
+def test_a_site_that_enrols_while_the_disk_is_full_hears_of_the_disk(tmp_path, caplog):
+    """Both sides: the coordinator's people are warned, and no error without a name is logged."""
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+
+            async def enrol(*_):
+                limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+                try:
+                    write_whole(tmp_path / "publics", b"key", mode=SECRET_MODE)
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+            served.callbacks.enrol = enrol
+            alice.retry_seconds = 0.1
+            with pytest.raises(SottovoceError, match="disk is full"):
+                await alice.enrol(b"please")
+
+    asyncio.run(story())
+    assert "disk is full" in caplog.text
+    assert "request failed" not in caplog.text
 
 
 def test_a_mailbox_out_of_reach_is_not_called_damaged(tmp_path):

@@ -11,7 +11,7 @@ from glob import escape
 from pathlib import Path
 from shlex import quote
 
-from sottovoce.errors import KeyFileError, OpenPermissionsError
+from sottovoce.errors import FullDiskError, KeyFileError, OpenPermissionsError
 from sottovoce.keyfiles import unix
 
 # The permissions by which other users of this machine could read or change a file.
@@ -222,9 +222,10 @@ def room_hints(error: OSError, way_on: str = FREE_SPACE) -> tuple[str, ...]:
 
 
 def _cannot_write(path: Path, error: OSError) -> KeyFileError:
-    return KeyFileError(
-        f"{path}: cannot be written ({_reason(error)}), and nothing was changed",
-        hints=room_hints(error, "free some space, and run the same command again"),
+    hints = room_hints(error, "free some space, and run the same command again")
+    kind = FullDiskError if hints else KeyFileError
+    return kind(
+        f"{path}: cannot be written ({_reason(error)}), and nothing was changed", hints=hints
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
-from sottovoce.errors import InputError, TheirError
+from sottovoce.errors import FullDiskError, InputError, TheirError
 from sottovoce.transport.answers import (
     CODEC,
     CONTENT_TYPE,
@@ -125,6 +125,9 @@ class RequestHandlers:
             return self._refuse(request, Refusal(error.status, "no-such-thing", detail))
         except ConnectionError:
             raise
+        except FullDiskError:
+            detail = "the coordinator's disk is full, and nothing was stored"
+            return self._refuse(request, Refusal(507, DISK_FULL, detail))
         except Exception as error:  # noqa: BLE001 - a server continues
             # The kind of the error, never its message, which may hold content or paths.
             _log.error("request failed: %s", type(error).__name__)

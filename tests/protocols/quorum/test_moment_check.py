@@ -1,13 +1,14 @@
 """Moments of every peer against the rows that it claimed: exact where honest, named where not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.entropy import SeededEntropy
-from harness.quorums import SIZES, here, quorum_of, shared
+from harness.quorums import OPENER, SIZES, here, quorum_of, shared
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.residues import PRIMES, Base
 from sottovoce.protocols.conversation import Party
@@ -112,7 +113,7 @@ def test_moments_of_rows_pass_and_open_nothing_else(size: tuple[int, int]) -> No
     claims, signs = first.values.planes(), last.values.planes()
     assert claims.shape == (FIELDS.count, 3, 2)
     assert not claims.any()
-    assert signs.shape[1] == 3
+    assert signs.shape[1] == 3 * (2 + 2 * moment_check.DIRECTIONS) + 1
     assert (signs == 1).all()
 
 
@@ -136,6 +137,15 @@ def test_who_claims_other_rows_than_before_is_named() -> None:
     numbers["south"] = words(80)
     assert refused(numbers).party == "south"
     assert "not those that went into the totals" in refused(numbers).message
+
+
+def test_totals_of_fewer_rows_than_all_peers_claimed_are_refused() -> None:
+    """A coordinator that publishes too few rows makes the masks of everything after too small."""
+    all_rows = sum(CLAIMED.values()) << moment_check._WEIGHT_BITS
+    assert checked(honest(), bounds=replace(bounds_of(), joint=all_rows))
+    error = refused(honest(), bounds=replace(bounds_of(), joint=all_rows - 1))
+    assert error.party == OPENER
+    assert "fewer rows than those of all peers" in error.message
 
 
 def test_a_large_column_of_the_right_hand_side_is_seen() -> None:

@@ -24,9 +24,9 @@ from sottovoce.protocols.disclosures import BY_OPENER_THEN_MEMBERS, THRESHOLD_HO
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.bit_check import check_bits, check_openings
 from sottovoce.protocols.quorum.comparison import BIT_BASE, random_bits
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, renewed
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, opened, renewed
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare
 from sottovoce.protocols.quorum.products import multiplied, reduction
 
 
@@ -60,7 +60,7 @@ def in_every_field(member: QuorumMember, bit: Planes, base: Base, *, purpose: st
     covered = yield from renewed(
         member, flipped, degree=2 * quorum.threshold, purpose=f"{purpose}/flip"
     )
-    public = yield from opened(quorum, _flip_opening(quorum, shape), covered)
+    public = yield from opened(member, _flip_opening(quorum, shape), covered)
     if (public > 1).any():
         raise ViolationError("FlippedBit: this is no bit: a share of an earlier opening was wrong")
     # bit = public ⊕ coin, and the public value is the same in every field.

@@ -32,9 +32,9 @@ from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt, opened
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare
 from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
 from sottovoce.protocols.quorum.truncation import check_range, shifted_by
 
@@ -121,7 +121,7 @@ def at_least_zero(
     base = comparison.base
     mask = base.add(low, base.scale(high, 1 << comparison.bits))
     masked = shifted_by(base, base.add(share, mask), 1 << comparison.bits)
-    z = yield from opened(quorum, comparison.opening(quorum, shape), masked)
+    z = yield from opened(member, comparison.opening(quorum, shape), masked)
     whole = limbs.from_residues(z, base)
     public = limbs.low_bits(whole, comparison.bits).astype(np.uint32)
     less = yield from _less(member, public, bits, purpose=purpose)

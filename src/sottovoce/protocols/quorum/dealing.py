@@ -25,8 +25,9 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opener, read_planes
+from sottovoce.protocols.quorum.opening import OpenedValues, Opener, Opening, given, read_planes
 from sottovoce.protocols.quorum.sharing import shares_beside
+from sottovoce.protocols.quorum.told_record import ToldRecord
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.material import Context, Ledger
 
@@ -70,7 +71,10 @@ Secrets = Callable[[Entropy], Sequence[Planes]]
 
 @dataclass(frozen=True)
 class QuorumMember:
-    """One member in one context, with the seeds that it received and the seeds that it dealt."""
+    """One member in one context, with the seeds that it received and the seeds that it dealt.
+
+    Where members check what they are told (told_check.py), it keeps that in `told_record`.
+    """
 
     quorum: Quorum
     name: str
@@ -79,6 +83,7 @@ class QuorumMember:
     ledger: Ledger = field(repr=False)
     taken: Mapping[str, bytes] = field(repr=False)
     given: Mapping[str, bytes] = field(repr=False)
+    told_record: ToldRecord | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_dealer(self) -> bool:
@@ -119,6 +124,17 @@ def seated(
             )
         taken[dealer] = seed.seed
     return QuorumMember(quorum, name, context, entropy, ledger, taken, given)
+
+
+def opened(member: QuorumMember, opening: Opening, share: Planes) -> Party[Planes]:
+    """Send this member's share, and return the value that the opener tells."""
+    opener = member.quorum.opener
+    yield from given(member.quorum, opening, share)
+    answer = yield from receive(opener, OpenedValues)
+    value = opening.read(answer.values, sender=opener)
+    if member.told_record is not None:
+        member.told_record.add(share, value, shift=opening.shift)
+    return value
 
 
 def dealt(

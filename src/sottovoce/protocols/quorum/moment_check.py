@@ -5,6 +5,7 @@
       │ a number each ──────▶│ share of their sum ───────────────────▶│   CoinShare: directions s
       │                      │   comparison.py: for every peer the signs of
       │                      │   tr A, T·m − tr A, and B·m ± s·b for every s
+      │                      │   and of the published rows − all claimed rows
       │                      │ share of every sign ──────────────────▶│   WeightBit: 1, or who it is
 
 m is the weight of the rows that a peer claimed when totals were added, before anybody knew the
@@ -44,9 +45,9 @@ from sottovoce.protocols.disclosures import BY_OPENER_THEN_MEMBERS, THRESHOLD_HO
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure
 from sottovoce.protocols.quorum.comparison import SharedComparison, at_least_zero
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums, opened
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare
 from sottovoce.protocols.quorum.plan import hiding_for
 from sottovoce.protocols.quorum.truncation import shifted_by
 from sottovoce.protocols.shares.contribution import MomentScales
@@ -56,6 +57,8 @@ _BASE = Base()
 _SIGN_BASE = Base(3)
 DIRECTIONS = 8
 _SIGNS = 2 + 2 * DIRECTIONS
+# Where classes are weighted, rounded totals let all rows together count up to four times.
+_HEAVIER = 4
 # An honest b is longer than this along a direction with a probability of 2·exp(−11²/2) < 2^-86.
 _FURTHEST = 11
 # The weight of a row of each class, in parts of 1.
@@ -103,6 +106,8 @@ class WeightBounds:
     trace: int
     product: int
     """T and 11·B for one row."""
+    joint: int
+    """The largest weight of all peers' claimed rows, in parts, by the published totals."""
     bits: int
     """No honest sign is of a number of more bits."""
     hiding: int
@@ -126,12 +131,12 @@ class WeightBounds:
         trace = math.ceil(-(-scales.matrix.bound // rows) * heavier[0])
         longest = math.ceil(-(-scales.vectors.bound // rows) * heavier[1])
         longest *= math.isqrt(shape[1] - 1) + 1
-        # Class weights are those of rounded totals: all rows together count up to four times.
-        most = 4 * rows << _WEIGHT_BITS
+        most = _HEAVIER * rows << _WEIGHT_BITS
         rounding = math.prod(shape) << _WEIGHT_BITS
         bits = (2 * most * max(trace, _FURTHEST * longest) + rounding).bit_length()
-        hiding = hiding_for(checks * _SIGNS)
-        return cls(shape, factors, trace, _FURTHEST * longest, bits, hiding)
+        hiding = hiding_for(checks * (_SIGNS + 1))
+        joint = rows << _WEIGHT_BITS if weights[0] else most
+        return cls(shape, factors, trace, _FURTHEST * longest, joint, bits, hiding)
 
     @property
     def comparison(self) -> SharedComparison:
@@ -167,18 +172,22 @@ def check_weights(
     fields = Base(len(before))
     now = np.stack([part.rows[: fields.count] for part in parts.values()], axis=1)
     opening = _claims(quorum, fields, now.shape[1:])
-    _check_claims((yield from opened(quorum, opening, fields.subtract(now, before))), peers)
+    _check_claims((yield from opened(member, opening, fields.subtract(now, before))), peers)
     (coin,) = yield from dealt_sums(
         member,
         [Item(quorum.threshold, _BASE, (1,))],
         lambda entropy: [_BASE.draw(entropy, 1)],
         purpose=f"{_PURPOSE}/coin",
     )
-    opened_coin = yield from opened(quorum, _coin(quorum), coin)
+    opened_coin = yield from opened(member, _coin(quorum), coin)
     signs = _directions(opened_coin, math.prod(bounds.shape))
-    values = np.stack([_values(bounds, part, signs) for part in parts.values()], axis=1)
-    within = yield from at_least_zero(member, bounds.comparison, values, purpose=_PURPOSE)
-    _check_signs((yield from opened(quorum, _bits(quorum, len(peers)), within)), bounds, peers)
+    values = [_values(bounds, part, signs) for part in parts.values()]
+    values.append(_room(bounds, [part.rows for part in parts.values()]))
+    within = yield from at_least_zero(
+        member, bounds.comparison, np.concatenate(values, axis=1), purpose=_PURPOSE
+    )
+    answer = yield from opened(member, _bits(quorum, len(peers)), within)
+    _check_signs(answer, bounds, peers, teller=quorum.opener)
 
 
 def open_weights(
@@ -190,12 +199,13 @@ def open_weights(
     _check_claims((yield from opener.open(claims)), peers)
     for opening in _masked(quorum, bounds, len(peers)):
         yield from opener.open(opening)
-    _check_signs((yield from opener.open(_bits(quorum, len(peers)))), bounds, peers)
+    bits = yield from opener.open(_bits(quorum, len(peers)))
+    _check_signs(bits, bounds, peers, teller=quorum.opener)
 
 
 def _masked(quorum: Quorum, bounds: WeightBounds, peers: int) -> Iterator[Opening]:
     yield _coin(quorum)
-    yield from bounds.comparison.openings(quorum, (peers, _SIGNS))
+    yield from bounds.comparison.openings(quorum, (peers * _SIGNS + 1,))
 
 
 def _claims(quorum: Quorum, fields: Base, shape: tuple[int, ...]) -> Opening:
@@ -207,7 +217,7 @@ def _coin(quorum: Quorum) -> Opening:
 
 
 def _bits(quorum: Quorum, peers: int) -> Opening:
-    return Opening(WeightBit, quorum.threshold, _SIGN_BASE, (peers, _SIGNS))
+    return Opening(WeightBit, quorum.threshold, _SIGN_BASE, (peers * _SIGNS + 1,))
 
 
 def _directions(coin: Planes, length: int) -> NDArray[np.float64]:
@@ -247,6 +257,13 @@ def _values(bounds: WeightBounds, part: CheckedPart, signs: NDArray[np.float64])
     )
 
 
+def _room(bounds: WeightBounds, rows: Sequence[Planes]) -> Planes:
+    """Return shares of what is left of the published rows without those that peers claimed."""
+    claimed = [_BASE.combine(list(np.moveaxis(part, 1, 0)), bounds.factors) for part in rows]
+    left = shifted_by(_BASE, _BASE.combine(claimed, [-1] * len(claimed)), bounds.joint)
+    return left[:, np.newaxis]
+
+
 def _check_claims(value: Planes, peers: Sequence[str]) -> None:
     for index, peer in enumerate(peers):
         if value[:, index].any():
@@ -256,16 +273,22 @@ def _check_claims(value: Planes, peers: Sequence[str]) -> None:
             )
 
 
-def _check_signs(bits: Planes, bounds: WeightBounds, peers: Sequence[str]) -> None:
-    for row, peer in zip(_SIGN_BASE.signed(bits), peers, strict=True):
-        if all(int(bit) == 1 for bit in row):
-            continue
-        # For a number out of range the "sign" says how often the range fits into it; wrong shares
-        # of members give numbers of any size.
-        if all(abs(int(bit)) < 1 << bounds.hiding + 2 for bit in row):
+def _check_signs(bits: Planes, bounds: WeightBounds, peers: Sequence[str], *, teller: str) -> None:
+    signs = [int(bit) for bit in _SIGN_BASE.signed(bits)]
+    # For a number out of range the "sign" says how often the range fits into it; wrong shares of
+    # members give numbers of any size.
+    if any(abs(bit) >= 1 << bounds.hiding + 2 for bit in signs):
+        raise ViolationError("WeightBit: this is no bit: a share of an earlier opening was wrong")
+    for place, peer in enumerate(peers):
+        if any(bit != 1 for bit in signs[place * _SIGNS : (place + 1) * _SIGNS]):
             raise ViolationError(
                 "contribution: its moments are larger than its claimed rows can give: "
                 "its numbers are not those of its documents",
                 party=peer,
             )
-        raise ViolationError("WeightBit: this is no bit: a share of an earlier opening was wrong")
+    if signs[-1] != 1:
+        raise ViolationError(
+            "published totals: they are fewer rows than those of all peers: masks would be too "
+            "small for their moments",
+            party=teller,
+        )

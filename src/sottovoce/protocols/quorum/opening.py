@@ -19,7 +19,7 @@ from sottovoce import wire
 from sottovoce.errors import ViolationError
 from sottovoce.numbers import limbs
 from sottovoce.numbers.residues import Base, Planes
-from sottovoce.protocols.conversation import Party, Send, gather, receive
+from sottovoce.protocols.conversation import Party, Send, gather
 from sottovoce.protocols.disclosures import BY_EVERY_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.members import Quorum
@@ -114,13 +114,6 @@ class Opener:
             name: opening.read(message.share, sender=name) for name, message in messages.items()
         }
         return opening.value(shares, self.quorum)
-
-
-def opened(quorum: Quorum, opening: Opening, share: Planes) -> Party[Planes]:
-    """At a member: send its share, and receive the opened value."""
-    yield from given(quorum, opening, share)
-    answer = yield from receive(quorum.opener, OpenedValues)
-    return opening.read(answer.values, sender=quorum.opener)
 
 
 def given(quorum: Quorum, opening: Opening, share: Planes) -> Party[None]:

@@ -62,10 +62,10 @@ class QuorumPlan:
 
     @cached_property
     def checked_after(self) -> tuple[int, ...]:
-        """The numbers of steps after which members check what they were told."""
+        """The numbers of steps after which members check what they were told, beside the end."""
         features, classes = self.solve.shape
         between, steps = max(1, CHECKED_VALUES // (features * classes)), len(self.solve.steps)
-        return (*range(between, steps, between), steps)
+        return tuple(range(between, steps, between))
 
     @property
     def hiding(self) -> int:

@@ -12,9 +12,9 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums, opened
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare
 
 
 class MaskedProduct(OpeningShare, frozen=True):
@@ -43,7 +43,7 @@ def lowered(member: QuorumMember, share: Planes, *, purpose: str) -> Party[Plane
 
     high, low = yield from dealt_sums(member, items, secrets, purpose=purpose)
     masked = base.add(share, high)
-    z = yield from opened(quorum, reduction(quorum, base, shape), masked)
+    z = yield from opened(member, reduction(quorum, base, shape), masked)
     return base.subtract(z, low)
 
 

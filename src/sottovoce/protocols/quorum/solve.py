@@ -6,9 +6,9 @@
       │                        │  every step: a·d + b·r under a mask ───▶│
       │                        │◀──────────────────────── its quotient ──│   (truncation.py)
       │                        │  r ← r − A d: its own shares, no word said
-      │                        │  now and then, and at the end:          │
-      │                        │  was this what was opened? ────────────▶│   (told_check.py)
       │                        │  last: [‖b − Aθ‖ ≤ tolerance] ─────────▶│   (comparison.py)
+      │                        │  now and then, and after that bit:      │
+      │                        │  was this what was opened? ────────────▶│   (told_check.py)
 
 The direction d has degree t, and A has degree t, so r = b − Aθ has degree 2t and stays so: r is
 only added up, never multiplied, until a fresh mask of degree 2t covers it. So one opening a step is
@@ -37,10 +37,10 @@ from sottovoce.protocols.disclosures import (
 )
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.comparison import BIT_BASE, at_least_zero
-from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums
-from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.dealing import QuorumMember, dealt_sums, opened
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare
 from sottovoce.protocols.quorum.plan import QuorumPlan
-from sottovoce.protocols.quorum.told_check import ToldRecord, check_told, tell_who_is_there
+from sottovoce.protocols.quorum.told_check import check_told, keeping_told, tell_who_is_there
 from sottovoce.protocols.quorum.truncation import shifted_by, truncated
 from sottovoce.protocols.shares.course import IterationConstants
 from sottovoce.protocols.shares.triangle import Triangle
@@ -165,6 +165,7 @@ def _unpack(values: NDArray[np.float32], triangle: Triangle, out: NDArray[np.flo
 def solve(member: QuorumMember, plan: QuorumPlan, system: SystemPart) -> Party[Planes]:
     """A member's share of θ, of degree t, one column per class, at the scale of the plan."""
     system.check(plan)
+    member = keeping_told(member)
     yield Send(member.quorum.opener, QuorumPlanHash(plan.digest()))
     multiplier = system.multiplier(plan)
     lifted = _BASE.scale(system.vectors, 1 << plan.solve.lift)
@@ -186,6 +187,7 @@ def open_solve(opener: Opener, plan: QuorumPlan) -> Party[None]:
         if place in plan.checked_after:
             yield from tell_who_is_there(opener.quorum, opener.present)
         value = yield from ahead(len(openings) - 1 - place, opener.open(opening))
+    yield from tell_who_is_there(opener.quorum, opener.present)
     _check_bit(plan, value)
 
 
@@ -211,7 +213,6 @@ def _iterate(
     opening = truncation.opening(quorum, plan.solve.shape)
     theta, direction, residual = np.zeros_like(vectors), np.zeros_like(vectors), vectors
     masks: Iterator[tuple[Planes, Planes]] = iter(())
-    record = ToldRecord(_BASE, truncation.shift)
     for index, step in enumerate(plan.solve.steps):
         if index % _steps_dealt(plan) == 0:
             masks = yield from _next_masks(member, plan, index)
@@ -219,8 +220,7 @@ def _iterate(
         dividend = _dividend(plan, step, direction, residual)
         left = len(plan.solve.steps) - index
         masked = truncation.masked(dividend, mask)
-        z = yield from ahead(left, opened(quorum, opening, masked))
-        record.add(masked, z)
+        z = yield from ahead(left, opened(member, opening, masked))
         direction = truncation.finish(z, quotient)
         residual = _BASE.subtract(residual, multiplier.matvec(direction))
         theta = _BASE.add(theta, direction)
@@ -229,8 +229,7 @@ def _iterate(
                 _BASE.scale(planes, 1 << step.doublings) for planes in (theta, direction, residual)
             )
         if index + 1 in plan.checked_after:
-            yield from check_told(member, record, purpose=f"steps/{index}")
-            record = ToldRecord(_BASE, truncation.shift)
+            yield from check_told(member, purpose=f"steps/{index}")
     return theta, residual
 
 
@@ -271,7 +270,9 @@ def _check_residual(member: QuorumMember, plan: QuorumPlan, residual: Planes) ->
     squares = Centred.of(flat).matvec(np.swapaxes(flat, 1, 2).copy()).reshape(_BASE.count, 1)
     room = shifted_by(_BASE, _BASE.scale(squares, -1), plan.solve.residual_bound**2)
     bit = yield from at_least_zero(member, plan.comparison, room, purpose="residual")
-    _check_bit(plan, (yield from opened(member.quorum, _solved_bit(plan), bit)))
+    answer = yield from opened(member, _solved_bit(plan), bit)
+    yield from check_told(member, purpose="solved")
+    _check_bit(plan, answer)
 
 
 def _check_bit(plan: QuorumPlan, bit: Planes) -> None:

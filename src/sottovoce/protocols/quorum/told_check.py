@@ -1,4 +1,4 @@
-"""The check that everybody was told what was opened, before a model is used.
+"""The check that everybody was told what was opened, before it is used.
 
     member i                            every other member            opener (C)
       │◀──────────────────────────── who is there: ToldAmong ───────────│
@@ -6,26 +6,30 @@
       │ ToldSeed: what the hash is of ──────▶│   together: what is added up, 48 times over
       │ ToldShare: its shares of the sums ──▶│   sum − 2^f · (what was told) in [0, count · 2^f)
 
-In the steps of a solve the opener tells members the quotient of a masked number, and they use it as
-it is. One that adds a number of its choice to what it tells drives the next values out of their
-masks, and reads columns of the joint moments there. So members add up random halves of all that was
-opened, from their own shares, and of all that they were told: the difference is the sum of honest
-remainders, or else the study stops. A number that is told wrong by more than twice the count passes
-with a chance of 2^-48. Who learns what: members see sums of shares that the opener saw one by one;
-nobody learns anything else. Assuming that at most t members pool, with or without the opener: the
-check is against an opener alone; with a member that deals its shares of the sums to fit, it passes.
+The opener tells members what it opened, and they go on from there. In the steps of a solve it tells
+quotients of masked numbers: one that adds a number of its choice drives the next values out of
+their masks, and reads columns of the joint moments there. It also tells the end of the joint
+spectrum: with one that is too low, the steps grow by themselves until no mask covers them. And it
+tells the bits that say that all is well. So what members are told in a training is kept
+(told_record.py), and they add up random halves of all that was opened, from their own shares, and
+of all that they were told. Where nothing was divided the two are the same; else the difference is
+the sum of honest remainders; or the study stops. A number that is told wrong passes with a chance
+of 2^-48; a quotient, if it is wrong by more than twice the count. Checked are: the contributions
+(claimed rows, signs, both ends of the spectrum) before a solve begins, the steps of a solve with
+its last bit, and the cuts that make a model of its result. Who learns what: members see sums of
+shares that the opener saw one by one; nobody learns anything else. Assuming that at most t members
+pool, with or without the opener: the check is against an opener alone; with a member that deals its
+shares of the sums to fit, it passes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sottovoce import wire
-from sottovoce.entropy import SEED_BYTES, Expansion
-from sottovoce.errors import ViolationError
-from sottovoce.numbers.residues import Base, Planes
+from sottovoce.entropy import SEED_BYTES
+from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.numbers.residues import Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import (
     BY_EVERY_MEMBER,
@@ -39,8 +43,7 @@ from sottovoce.protocols.quorum.dealing import QuorumMember
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import read_planes
 from sottovoce.protocols.quorum.sharing import put_together
-
-_SUMS = 48
+from sottovoce.protocols.quorum.told_record import ToldRecord, ToldSums
 
 
 class ToldAmong(Message, frozen=True):
@@ -48,7 +51,7 @@ class ToldAmong(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_MEMBER,
-        reveals="which members are there at the end of a solve",
+        reveals="which members are there when a part of a training ends",
         assuming=ROSTER_IS_PUBLIC,
     )
     members: tuple[str, ...]
@@ -77,52 +80,19 @@ class ToldSeed(Message, frozen=True):
 
 
 class ToldShare(Message, frozen=True):
-    """A member's shares of sums of masked values that were opened."""
+    """A member's shares of sums of what was opened, one for each kind of opening."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
-        reveals="nothing: random sums of shares of masked values, each of which the opener saw",
+        reveals="nothing but sums of what was opened: random sums of shares that the opener saw",
         assuming=THRESHOLD_HOLDS,
     )
-    share: wire.Residues
+    shares: tuple[wire.Residues, ...]
 
 
-class ToldRecord:
-    """At a member: its shares of what was opened, and what it was told of it."""
-
-    def __init__(self, base: Base, shift: int) -> None:
-        self.base, self.shift = base, shift
-        self._shares: list[Planes] = []
-        self._told: list[Planes] = []
-
-    def add(self, share: Planes, answer: Planes) -> None:
-        """Keep one opening until all of them are checked."""
-        self._shares.append(share.reshape(self.base.count, -1))
-        self._told.append(answer.reshape(self.base.count, -1))
-
-    @property
-    def count(self) -> int:
-        """The number of values."""
-        return sum(share.shape[1] for share in self._shares)
-
-    def sums(self, seed: bytes, context: bytes) -> tuple[Planes, Planes]:
-        """Random halves of the shares, and the same halves of what was told, 48 of each."""
-        stream = Expansion(seed, "quorum/told/v1", context)
-        shares, answers = (np.zeros((self.base.count, _SUMS), np.uint32) for _ in range(2))
-        for share, number in zip(self._shares, self._told, strict=True):
-            size = share.shape[1]
-            drawn = np.frombuffer(stream.read(_SUMS * -(-size // 8)), np.uint8)
-            bits = np.unpackbits(drawn.reshape(_SUMS, -1), axis=1, count=size)
-            shares = self.base.add(shares, _halves(self.base, bits, share))
-            answers = self.base.add(answers, _halves(self.base, bits, number))
-        return shares, answers
-
-
-def _halves(base: Base, bits: NDArray[np.uint8], planes: Planes) -> Planes:
-    """Sums of the values that the bits choose: exact, as they stay far below 2^53."""
-    sums = planes.astype(np.float64) @ bits.T.astype(np.float64)
-    primes = np.array(base.primes, np.int64)[:, np.newaxis]
-    return np.asarray(sums.astype(np.int64) % primes, np.uint32)
+def keeping_told(member: QuorumMember) -> QuorumMember:
+    """Return the member, which keeps from now on what it is told, until `check_told`."""
+    return member if member.told_record is not None else replace(member, told_record=ToldRecord())
 
 
 def tell_who_is_there(quorum: Quorum, present: Sequence[str]) -> Party[None]:
@@ -132,29 +102,45 @@ def tell_who_is_there(quorum: Quorum, present: Sequence[str]) -> Party[None]:
         yield Send(name, ToldAmong(names))
 
 
-def check_told(member: QuorumMember, record: ToldRecord, *, purpose: str) -> Party[None]:
-    """At a member: go on if what it was told is what all opened."""
+def check_told(member: QuorumMember, *, purpose: str) -> Party[None]:
+    """At a member: go on if what it was told since the last check is what all opened."""
+    if member.told_record is None:
+        raise MisuseError(f"{purpose}: expected a member that keeps what it is told")
     quorum = yield from _present(member)
     others = [name for name in quorum.members if name != member.name]
     context = member.context.encode()
     seeds = yield from _exchanged_seeds(member, others, purpose=purpose)
     joint = digest("quorum/told-seed/v1", purpose.encode(), *(seeds[m] for m in quorum.members))
-    share, answers = record.sums(joint, context)
+    sums = list(member.told_record.sums(joint, context))
     for name in others:
-        yield Send(name, ToldShare(wire.Residues.of(share)))
-    shares = {member.name: share}
+        yield Send(name, ToldShare(tuple(wire.Residues.of(kind.shares) for kind in sums)))
+    shares = {member.name: [kind.shares for kind in sums]}
     for name in others:
         message = yield from receive(name, ToldShare)
-        shares[name] = read_planes(message.share, share.shape, sender=name, what="ToldShare")
-    opened = put_together(shares, degree=2 * quorum.threshold, quorum=quorum, what="ToldShare")
-    rest = record.base.subtract(opened, record.base.scale(answers, 1 << record.shift))
-    most = record.count << record.shift
-    if not all(0 <= number < most for number in record.base.signed(rest).tolist()):
+        shares[name] = _read(message, sums, sender=name)
+    for place, kind in enumerate(sums):
+        own = {name: parts[place] for name, parts in shares.items()}
+        value = put_together(own, degree=2 * quorum.threshold, quorum=quorum, what="ToldShare")
+        if not kind.fits(value):
+            raise ViolationError(
+                "expected what was opened, found that we were told something else: these numbers "
+                "are not used",
+                party=quorum.opener,
+            )
+    member.told_record.clear()
+
+
+def _read(message: ToldShare, sums: Sequence[ToldSums], *, sender: str) -> list[Planes]:
+    """Return another member's shares of the sums, after checking their number and shapes."""
+    if len(message.shares) != len(sums):
         raise ViolationError(
-            "expected what was opened, found that we were told something else: the numbers of "
-            "this solve are not used",
-            party=quorum.opener,
+            f"ToldShare: expected {len(sums)} kinds of openings, found {len(message.shares)}",
+            party=sender,
         )
+    return [
+        read_planes(share, kind.shares.shape, sender=sender, what="ToldShare")
+        for share, kind in zip(message.shares, sums, strict=True)
+    ]
 
 
 def _present(member: QuorumMember) -> Party[Quorum]:
@@ -163,7 +149,7 @@ def _present(member: QuorumMember) -> Party[Quorum]:
     names = (yield from receive(opener, ToldAmong)).members
     quorum = member.quorum.among(names)
     if quorum.members != names or member.name not in names:
-        raise ViolationError("the members are not those of this solve", party=opener)
+        raise ViolationError("the members are not those of this training", party=opener)
     return quorum
 
 

@@ -27,9 +27,9 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.disclosures import BY_OPENER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
+from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums, opened
 from sottovoce.protocols.quorum.members import Quorum
-from sottovoce.protocols.quorum.opening import Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opening, OpeningShare
 
 BASE = Base()
 
@@ -118,7 +118,7 @@ def truncated(
         purpose=purpose,
     )
     masked = truncation.masked(share, mask)
-    z = yield from opened(quorum, truncation.opening(quorum, shape), masked)
+    z = yield from opened(member, truncation.opening(quorum, shape), masked)
     return truncation.finish(z, quotient)
 
 

@@ -189,7 +189,7 @@ def _learned(study: Study, organisation: str | None) -> Iterator[str]:
     if is_listed(study):
         said += " The coordinator learns which of the chosen words each peer's documents have."
     if plan.descends:
-        said += " Whoever computes also learns, before each step, whether numbers stay in range."
+        said += " Whoever computes learns if steps stay in range."
     yield from _titled("What others learn", f"{worded(study, said)}{_later(study, organisation)}")
     yield ""
 

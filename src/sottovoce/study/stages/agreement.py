@@ -25,7 +25,8 @@ from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
 from sottovoce.wire import Value
 
-_AGREE_ANEW = "agree anew: sottovoce study create --from STUDY --name NAME"
+# Without `sottovoce`, which would get the --home of this site: it is typed at the coordinator.
+_AGREE_ANEW = "ask the coordinator to agree anew, by `study create --from STUDY --name NAME` there"
 _SIGNED_CONSENT = "roles/consent/v1"
 _SIGNED_KEY = "roles/paillier-key/v1"
 

@@ -9,6 +9,7 @@
       │◀──────────────── AddUp ───────────────│◀──────────────── AddUp ───────│
       │                                       │ share of the sums of ends ───▶│
       │◀────────────── JointEnds ─────────────│◀────────── OpenedValues ──────│
+      │                                       │   quorum/told_check.py: was this what was opened?
 
 Each member keeps its share of the joint moments. If a member leaves a training, the training is
 tried again from these shares, and nothing is added up or opened a second time. Before anything is
@@ -30,7 +31,7 @@ from sottovoce.numbers.ring import from_ring
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_EVERY_PEER
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.quorum.dealing import seated
+from sottovoce.protocols.quorum.dealing import QuorumMember, opened, seated
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.moment_check import (
     CheckedPart,
@@ -38,8 +39,9 @@ from sottovoce.protocols.quorum.moment_check import (
     check_weights,
     open_weights,
 )
-from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare, opened
+from sottovoce.protocols.quorum.opening import Opener, Opening, OpeningShare
 from sottovoce.protocols.quorum.sums import COUNT_BASE, Summand
+from sottovoce.protocols.quorum.told_check import check_told, keeping_told, tell_who_is_there
 from sottovoce.rados.moments import Moments
 from sottovoce.study.attempts import MOST_ATTEMPTS
 from sottovoce.study.party_context import PartyContext
@@ -175,16 +177,19 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
     what = summand(party, _SUM, party.peers, 2)
     ends = yield from collect_shares(party, what, party.peers)
     quorum = party.study.quorum_of(party.peers)
-    yield from _check(party, quorum, bounds, parts)
+    member = yield from _check(party, quorum, bounds, parts)
     yield from wait_to_add(party, _SUM, what, party.peers)
-    spectrum = _spectrum_of((yield from opened(quorum, _spectrum_opening(quorum), ends)))
+    answer = yield from opened(member, _spectrum_opening(quorum), ends)
+    # An end that is too low lets the numbers of a solve grow out of their masks.
+    yield from check_told(member, purpose="contributions")
+    spectrum = _spectrum_of(answer)
     return JointSums(party.peers, spectrum, share[:, : layout.length], reference)
 
 
 def _check(
     party: PartyContext, quorum: Quorum, bounds: WeightBounds, parts: Mapping[str, CheckedPart]
-) -> Party[None]:
-    """At a member: compare every peer's moments with its claimed rows."""
+) -> Party[QuorumMember]:
+    """At a member: compare every peer's moments with its claimed rows; it keeps what it is told."""
     member = yield from seated(
         quorum,
         party.name,
@@ -192,7 +197,9 @@ def _check(
         entropy=party.entropy,
         ledger=party.ledger,
     )
+    member = keeping_told(member)
     yield from check_weights(member, bounds, parts)
+    return member
 
 
 def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
@@ -204,6 +211,7 @@ def add_up(party: PartyContext, prepared: Prepared) -> Party[JointSums]:
     what = summand(party, _SUM, party.peers, 2)
     opener = yield from let_add(party, _SUM, what, party.peers)
     spectrum = _spectrum_of((yield from opener.open(_spectrum_opening(opener.quorum))))
+    yield from tell_who_is_there(opener.quorum, opener.present)
     for name in party.peers:
         yield Send(name, JointEnds(spectrum.largest, spectrum.apart))
     return JointSums(party.peers, spectrum, reference=reference)

@@ -3,6 +3,7 @@
     peer p                                member i                        coordinator C
       │                                       │   quorum/solve.py: (A + λΓ)θ = b
       │                                       │   quorum/truncation.py, twice: θ times idf
+      │                                       │   quorum/told_check.py: was this what was opened?
       │◀─────────────────────────────────────── ModelHeld ────────────────────│
       │◀── ReleasedPart, only if the plan says so ──│                         │
 
@@ -35,6 +36,7 @@ from sottovoce.protocols.quorum.opening import Opener, read_planes
 from sottovoce.protocols.quorum.plan import QuorumPlan
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.solve import SystemPart, open_solve, solve
+from sottovoce.protocols.quorum.told_check import check_told, keeping_told, tell_who_is_there
 from sottovoce.protocols.quorum.truncation import FusedTruncation, truncated
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.study.attempts import MOST_ATTEMPTS
@@ -166,10 +168,13 @@ def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -
     member = yield from seated(
         work.plan.quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
     )
+    member = keeping_told(member)
     theta = yield from solve(member, work.plan, work.system(party.study, share))
     first, second = work.cuts()
     theta = yield from truncated(member, first, theta, purpose="model")
-    return (yield from truncated(member, second, work.folded(theta), purpose="folded model"))
+    model = yield from truncated(member, second, work.folded(theta), purpose="folded model")
+    yield from check_told(member, purpose="model")
+    return model
 
 
 def open_solves(
@@ -183,6 +188,7 @@ def open_solves(
         yield from followed_by(_later_steps(party, work, index), open_solve(opener, work.plan))
         for cut in work.cuts():
             yield from opener.open(cut.opening(opener.quorum, work.plan.solve.shape))
+        yield from tell_who_is_there(opener.quorum, opener.present)
         plans.append(work.scores)
     # A member that left during the last solve has no share of its model.
     members = tuple(opener.present)
