@@ -130,6 +130,19 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         PEER,
+        "gives one member of engine `quorum` a share of its numbers that does not fit the others', "
+        "to spoil the study, or to have that member blamed",
+        "the study stops where the shares first meet: shares that lie on no polynomial, or a "
+        "number outside of its range. Where enough other members are there the member is named "
+        "whose share does not fit, and the error says that it may have been given wrongly",
+        named_tests(
+            "shares_that_do_not_fit",
+            "test_it_stops_the_study_and_no_honest_member_is_said_to_be_wrong",
+        ),
+        "nobody can tell that peer from that member: people have to ask both",
+    ),
+    Deviation(
+        PEER,
         "asks the members of engine `quorum` about rows larger than rows can be, to be told the "
         "size of a score, and from one word a label the exact weights",
         "members open among themselves whether every sign is a bit before they use or tell one; if "
@@ -367,6 +380,24 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "that peer named instead of itself. Peers that are no members hear the ends from the "
         "coordinator alone: wrong ones spoil how their own answers are read. With weighted classes "
         "the published rows may be up to four times too few, which takes two bits off a mask",
+    ),
+    Deviation(
+        COORDINATOR,
+        "hands a member of engine `quorum` that starts again the letters of an old query once "
+        "more, with other rows of an asker that sides with it: a second share under the same mask "
+        "would give the member's share of the model away",
+        "a member's journal keeps every step of a query before anything is sent: what comes again "
+        "changes nothing. A query that is over is deleted from it, and is never begun again",
+        named_tests(
+            "replayed_query",
+            "test_a_member_that_starts_again_in_the_middle_masks_nothing_twice",
+            "test_a_query_that_is_over_is_never_begun_again",
+            "test_a_member_without_that_memory_gives_its_share_of_the_model_away",
+        ),
+        "a member whose folder comes back from a backup has forgotten the queries since. An "
+        "honest server finds the older copy out; a coordinator that hides it, with such an asker, "
+        "reads that member's share of the model unless it deals, and the model where more than the "
+        "threshold of shares come together",
     ),
     Deviation(
         COORDINATOR,

@@ -23,6 +23,7 @@ from sottovoce.protocols.quorum.solve import QuorumPlanHash
 from sottovoce.protocols.quorum.sums import COUNT_BASE
 from sottovoce.protocols.seat import Packet
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.choices import Engine
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages import quorum_contributions
@@ -52,7 +53,7 @@ def trained(lower: Lower) -> None:
     roster, identities = draw_roster(
         tuple(notes(90)), entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
     )
-    plan = StudyPlan("ends", BINARY, features=8, bucket_bits=11, engine="quorum")
+    plan = StudyPlan("ends", BINARY, features=8, bucket_bits=11, engine=Engine.QUORUM)
     run_study(
         Study(plan, roster),
         notes(90),

@@ -85,7 +85,9 @@ def _disagreement(
             if _agree(shares, rest, degree, quorum):
                 others = f" (and {', '.join(culprits[1:])})" if wrong > 1 else ""
                 return ViolationError(
-                    f"{what}: the share does not fit those of the other members{others}",
+                    f"{what}: the share does not fit those of the other members{others}: "
+                    "it is wrong, or a peer or a member that deals gave a wrong one to compute it "
+                    "from",
                     party=culprits[0],
                 )
     return ViolationError(
