@@ -306,7 +306,7 @@ def test_a_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError) as caught:
         Journal(path, key=bytes(32))
     assert "when a copy of the folder helps: docs/backup.md" in _said(caught.value)
-    assert "bring back a seat's journal" in (ROOT / "docs" / "backup.md").read_text()
+    assert "restore a seat's journal" in (ROOT / "docs" / "backup.md").read_text()
     path.write_bytes(kept)
     with Journal(path, key=bytes(32)) as journal:
         assert journal.note("n") == b"what was known"

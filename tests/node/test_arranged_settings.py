@@ -73,7 +73,7 @@ def test_a_lone_owner_is_no_evaluator_and_needs_no_dealer() -> None:
     ("old", "new", "says"),
     [
         ("Blue Cloud", "Northfield Hospital", "evaluator is never the coordinator"),
-        ('"cloud"\n', '"cloud"\ndealer = "cloud"\n', "expected exactly 0 dealer, found 1"),
+        ('"cloud"\n', '"cloud"\ndealer = "cloud"\n', "expected exactly 0 dealers, found 1"),
         ("alpha = 2.0", 'release = "sealed"', "release: expected peers, where the coordinator is"),
     ],
 )

@@ -169,7 +169,7 @@ def test_impossible_blocks_are_refused_by_name(settings: dict[str, object], says
 
 def test_an_encoder_that_nobody_opened_is_named_by_its_hash() -> None:
     other = EncoderName(SMALL.kind, 16, "ab" * 32)
-    with pytest.raises(InputError, match="static encoder abababababababab with 16 columns"):
+    with pytest.raises(InputError, match="expected static abababababababab… of 16 columns"):
         rows_of(Blocks(encoder=other), "fever")
 
 
