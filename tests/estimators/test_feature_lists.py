@@ -30,6 +30,7 @@ class ToyTextClassifier(TextClassifier):
     """With keys that anybody can break, for tests."""
 
     _plan_type = InsecureToyPlan
+    _keeps_views = True
 
 
 @cache

@@ -127,6 +127,7 @@ class ToyText(TextClassifier):
     """With keys that anybody can break, for tests."""
 
     _plan_type = InsecureToyPlan
+    _keeps_views = True
 
 
 def test_an_intermediary_builds_rados_without_a_question() -> None:

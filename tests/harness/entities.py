@@ -19,6 +19,7 @@ class ToySealedClassifier(SealedClassifier):
     """With keys that anybody can break, for tests."""
 
     _plan_type = InsecureToyPlan
+    _keeps_views = True
 
 
 def toy(**settings: Any) -> ToySealedClassifier:

@@ -115,7 +115,7 @@ class StudyRun:
             except InputError as error:
                 raise InputError(f"{name}: {error.message}", hints=error.hints) from error
         self.study = study
-        self.record = Record()
+        self.record = Record(setting.views)
         self.gone: set[str] = set()
         self.attempts: list[Attempt] = []
         self.stops: dict[str, SottovoceError] = {}
@@ -236,7 +236,7 @@ class StudyRun:
             session=attempt.session(self.study),
             codec=self.courses[self._coordinator].codec(),
             meddler=self._setting.meddler,
-            recorded=self._setting.views,
+            recorded=self.record.keeps_views,
             on_steps=self._setting.on_steps,
         )
         error: SottovoceError | None = None

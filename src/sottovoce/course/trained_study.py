@@ -17,7 +17,7 @@ from sottovoce.course.control import COORDINATOR
 from sottovoce.course.queries.actions import RunEvaluation, RunQuery
 from sottovoce.course.queries.conversations import ConversationId
 from sottovoce.course.queries.memory import QueriesInMemory, Run
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, MisuseError
 from sottovoce.numbers.ring import Words
 from sottovoce.pictures.html import table
 from sottovoce.pictures.shown import notebook_html
@@ -122,6 +122,8 @@ class StudyOutcome:
     @property
     def views(self) -> Mapping[str, View]:
         """Everything that each seat received, over all conversations so far."""
+        if not self.record.keeps_views:
+            raise MisuseError("this study kept no views", hints=("`run_study` keeps them",))
         return self.record.views
 
     @property
@@ -251,6 +253,7 @@ class StudyOutcome:
             session=self.study.session(*session),
             codec=self.study.codec(key),
             meddler=_Away(self.away, self.meddler or Meddler()),
+            recorded=self.record.keeps_views,
         )
 
     def converse(self, programs: Mapping[str, Party[Any]], *session: str) -> Outcome:

@@ -64,6 +64,8 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
 
     _plan_type: ClassVar[type[StudyPlan]] = StudyPlan
     _meddler: ClassVar[Meddler | None] = None
+    # Views hold every message of every party: some gigabytes of a study of usual size.
+    _keeps_views: ClassVar[bool] = False
     engine: str
 
     def fit(self, federation: Any, y: None = None, *, executor: Any = None) -> Self:
@@ -96,6 +98,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                     on_stage=_both(clock.enter, progress.enter),
                     on_steps=progress.stepped,
                     meddler=self._meddler,
+                    views=self._keeps_views,
                 ),
             )
         clock.enter("")
