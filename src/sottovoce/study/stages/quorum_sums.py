@@ -112,6 +112,8 @@ def collect_shares(
         for plane, prime in enumerate(what.base.primes):
             total[plane] += share[plane]
             np.minimum(total[plane], total[plane] - np.uint32(prime), out=total[plane])
+        # Else it would stay while the next one comes.
+        del share
     return total
 
 
