@@ -142,7 +142,6 @@ OWN_REPRS = {
     "estimators.comparison.Comparison": "accuracies by peer",
     "estimators.validation.PlanSearch": "settings of plans, and shares of right labels",
     "estimators.progress._NotebookLine": "one line of progress",
-    "estimators.validation.PlanSearch": "settings of plans, and their accuracies",
     "study.queries.figures.Evaluation": "figures that every peer is told",
     "course.trained_study.StudyOutcome": "names and sizes",
     "entropy.Expansion": "says <secret>",
