@@ -35,7 +35,7 @@ class PersonGate:
             err=True,
         )
         try:
-            return asked("Let it go?", yes=False)
+            return asked("Let it go?", yes=None)
         finally:
             self._watch.resumed()
 

@@ -63,8 +63,11 @@ def _pager_shows_styles() -> bool:
     return "R" in os.environ.setdefault("LESS", "-R")
 
 
-def asked(question: str, *, yes: bool) -> bool:
-    """A person's answer; yes if the command has --yes."""
+_AT_A_TERMINAL = ("run the same command at a terminal, and answer there",)
+
+
+def asked(question: str, *, yes: bool | None) -> bool:
+    """A person's answer; yes if --yes was given, None for a command that has no such option."""
     if yes:
         return True
     while True:
@@ -74,7 +77,7 @@ def asked(question: str, *, yes: bool) -> bool:
             screen.say("", err=True)
             raise InputError(
                 f"{question!r}: nobody is here to answer, and nothing was done",
-                hints=("add --yes to answer in advance",),
+                hints=_AT_A_TERMINAL if yes is None else ("add --yes to answer in advance",),
             )
         if answer.strip().lower() in {"y", "yes"}:
             return True

@@ -43,7 +43,7 @@ def hand(
 
     def answer(question: "ConsentQuestion") -> bool:
         show_words(question.words, err=as_json)
-        return asked(f"Does {peer} read the same words to you?", yes=False)
+        return asked(f"Does {peer} read the same words to you?", yes=None)
 
     async def confirm(question: "ConsentQuestion") -> bool:
         return await asyncio.to_thread(answer, question)

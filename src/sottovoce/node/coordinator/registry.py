@@ -177,7 +177,7 @@ class Registry:
                 if now > ticket.expires:
                     raise InputError(
                         f"invitation of {ticket.organisation!r}: it expired",
-                        hints=("ask the coordinator for a new one: sottovoce study invite NAME",),
+                        hints=("ask the coordinator for a new one, by `study invite NAME` there",),
                     )
                 return ticket
         raise InputError(
@@ -198,7 +198,7 @@ class Registry:
         if known is not None and known.public == public:
             return
         gone_on = "the others continue without this site, or begin again: docs/backup.md"
-        invite = "ask the coordinator for a new invitation: sottovoce study invite NAME"
+        invite = "ask the coordinator for a new invitation, by `study invite NAME` there"
         if known is not None and known.token_hash == ticket.token_hash:
             raise InputError(
                 f"seat {seat!r}: this invitation was already used with another key",

@@ -218,7 +218,8 @@ class _JoiningSeat:
 
         standing = await rejoin(agent, self._keys, reseated, before=before, consents=asked)
         until = time.time() + self._work.described.deadlines.enrolment.total_seconds()
-        agent.announce("another peer to hand the model over", reseated.peers, until)
+        others = tuple(peer for peer in reseated.peers if peer != agent.name)
+        agent.announce("another peer to hand the model over", others, until)
         path = self._work.folder(agent.name) / MODEL
         await take_model(agent, standing, audit, before=before, path=path)
         agent.tell_watcher(ModelStored(self._study, agent.name, path))

@@ -136,7 +136,7 @@ class JoinedStudy:
             raise InputError(
                 f"invitation: expected seats of one organisation of {self.id}, "
                 f"found {', '.join(self.invitation.seats)}",
-                hints=("ask the coordinator for a new invitation: sottovoce study invite NAME",),
+                hints=("ask the coordinator for a new invitation, by `study invite NAME` there",),
             )
 
 
