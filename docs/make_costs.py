@@ -111,7 +111,7 @@ What a whole study costs in each of the [arrangements](arrangements.md), measure
 then {asked} labels, at κ = 40, in memory, by the programs that run between machines. Tables have 2
 columns of numbers, or with `features` a ward and 3 columns at 3 peers; texts have 4 words, or 8
 with two label levels; descents have 32 rados and 12 steps. Trips are those between the evaluator
-and who has the key, MB and CPU seconds those of all parties on a busy machine of two cores; the
+and who has the key, MB and CPU seconds those of all parties on a quiet machine of two cores; the
 last columns are for one label. The ratio is to rows at three peers with the same engine, in the
 same run. Trips and bytes are the same in every run. Who learns from exported rados labels at home.
 
