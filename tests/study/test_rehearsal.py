@@ -8,10 +8,12 @@ from harness.studies import notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan, Study, rehearsal
+from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.rehearsal import Rehearsed, check_documents, refuse_unfit
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import scales_of
 from sottovoce.text.blocks import Blocks
+from sottovoce.text.columns import ROW, Numeric
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import NGrams, Reading
@@ -51,6 +53,12 @@ def test_a_class_that_no_row_has_is_named() -> None:
     rehearsed = check_documents(study(labels=labels), "north", NORTH)
     said = " ".join(rehearsed.sentences(study().plan))
     assert "no row here has 'never': other sites must bring such rows" in said
+
+
+def test_rows_of_a_table_have_no_words() -> None:
+    words = {"dictionary": DictionaryKind.GIVEN, "words": (ROW,), "features": 1}
+    table = replace(PLAN, columns=(Numeric("pulse", 0, 200),), **words)
+    assert list(Rehearsed(9, 1, 1, {}).sentences(table)) == ["9 rows to train with"]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,11 @@ class Rehearsed:
 
     def sentences(self, plan: StudyPlan) -> Iterator[str]:
         """Yield the numbers as sentences."""
-        yield f"{self.documents:,} documents to train with, of {self.words:,.0f} words on average"
+        if plan.has_text:
+            length = f", of {self.words:,.0f} words on average"
+            yield f"{self.documents:,} documents to train with{length}"
+        else:
+            yield f"{self.documents:,} rows to train with"
         yield from self._lengths(plan)
         yield from rare_sentences(plan, self.rare)
         if self.absent:
