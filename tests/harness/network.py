@@ -1,27 +1,32 @@
 """A coordinator and its sites in one process, over real TLS on loopback, with toy keys."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.entropy import SeededEntropy
 from harness.studies import notes
 from sottovoce.config.study_file import StudyDescription, parse_study
+from sottovoce.course.news import StudyStopped
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import ConsentQuestion, EvaluationTables, Joined, JoinOptions
-from sottovoce.node.coordinator.serving import create_study, run_coordinator
+from sottovoce.node.coordinator.serving import cancel_study, create_study, run_coordinator
 from sottovoce.node.events import Event, Listening
 from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, Membership
+from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.site.asking import classify, evaluate, in_hand
 from sottovoce.node.site.joining import join
 from sottovoce.paillier import SecretKey, generate_insecure_for_tests
 from sottovoce.study import InsecureToyPlan, Policy
 from sottovoce.study.queries.classification import Answer
+from sottovoce.study.relay import Letter
 from sottovoce.text.documents import Document
 
 TEXT = """
@@ -134,16 +139,41 @@ class Network:
 
     def when(self, wanted: Callable[[Event], bool]) -> asyncio.Event:
         """Set once an event of this kind was told."""
-        happened = asyncio.Event()
+        happened, before = asyncio.Event(), self.events
 
         class Told(list[Event]):
-            def append(self, event: Event) -> None:
-                super().append(event)
+            def append(told, event: Event) -> None:  # noqa: N805 - `self` is the network
+                before.append(event)
+                list.append(told, event)
                 if wanted(event):
                     happened.set()
 
         self.events = Told(self.events)
         return happened
+
+    @contextmanager
+    def cancelled_when(self, wanted: Callable[[Event], bool], reason: str) -> Iterator[None]:
+        """Cancel the study at this event; no letter leaves before the coordinator has heard of it.
+
+        The server looks for orders once a second, and a small study is finished sooner.
+        """
+        began, post = self.when(wanted), RetryingLine.post
+        stopped = self.when(lambda event: isinstance(event, StudyStopped))
+
+        async def held(line: RetryingLine, letter: Letter) -> int:
+            if began.is_set():
+                await stopped.wait()
+            return await post(line, letter)
+
+        async def cancelling() -> None:
+            await began.wait()
+            cancel_study(self.place, self.study, reason=reason)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RetryingLine, "post", held)
+            task = asyncio.create_task(cancelling())
+            yield
+            assert task.done()
 
     def membership(self, seat: str) -> Membership:
         """What the organisation of this seat knows."""

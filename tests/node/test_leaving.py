@@ -16,7 +16,7 @@ from sottovoce.errors import InputError, StoppedError, WithdrawnError
 from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
 from sottovoce.node.api import ConsentQuestion, Joined
 from sottovoce.node.approval import LetterQuestion
-from sottovoce.node.coordinator.serving import cancel_study, close_study, study_status
+from sottovoce.node.coordinator.serving import close_study, study_status
 from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.site.leaving import how_far, withdraw
@@ -281,16 +281,16 @@ def test_nothing_leaves_once_a_site_withdrew_even_before_its_process_looked(
 
 def test_a_cancelled_study_stops_everywhere(tmp_path: Path) -> None:
     net = network(tmp_path, features="16")
-    began = net.when(lambda event: isinstance(event, StageEnded) and event.stage == "agreement")
+    ended = lambda event: isinstance(event, StageEnded) and event.stage == "agreement"  # noqa: E731
+    reason = "the committee asked us to"
 
     async def cancelled() -> None:
         async with net.serving():
-            joining = asyncio.create_task(results(net, *SITES))
-            await began.wait()
-            cancel_study(net.place, net.study, reason="the committee asked us to")
-            for error in (await joining).values():
+            with net.cancelled_when(ended, reason):
+                errors = await results(net, *SITES)
+            for error in errors.values():
                 assert isinstance(error, StoppedError)
-                assert "the committee asked us to" in error.message
+                assert reason in error.message
 
     asyncio.run(cancelled())
 

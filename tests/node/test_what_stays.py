@@ -15,7 +15,6 @@ from harness.searching import first_held
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.news import StageBegan, StudyFinished
 from sottovoce.errors import MalformedError, MisuseError, StoppedError
-from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Opened, Outgoing, SessionStep, StepHead
@@ -153,7 +152,7 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = network(tmp_path, features="8")
-    begun, cleaned, clean = asyncio.Event(), asyncio.Event(), StudyRunner._clean_up
+    cleaned, clean = asyncio.Event(), StudyRunner._clean_up
 
     async def cleaning(self: StudyRunner) -> None:
         await clean(self)
@@ -161,16 +160,14 @@ def test_after_a_study_that_was_cancelled_in_the_middle(
 
     monkeypatch.setattr(StudyRunner, "_clean_up", cleaning)
 
-    def watch(event: Any) -> None:
-        if isinstance(event, StageBegan) and event.stage == "training":
-            begun.set()
+    def begins(event: Any) -> bool:
+        return isinstance(event, StageBegan) and event.stage == "training"
 
     async def story() -> None:
         async with net.serving():
-            joining = [asyncio.create_task(net.join(site, on_event=watch)) for site in SITES]
-            await begun.wait()
-            cancel_study(net.place, net.study, reason="we changed our minds")
-            results = await asyncio.gather(*joining, return_exceptions=True)
+            with net.cancelled_when(begins, "we changed our minds"):
+                joining = [net.join(site) for site in SITES]
+                results = await asyncio.gather(*joining, return_exceptions=True)
             assert all(isinstance(result, StoppedError) for result in results), results
             await cleaned.wait()
 
