@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.studies import notes
+from sottovoce.config.study_file import parse_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan, Study, rehearsal
@@ -13,7 +14,7 @@ from sottovoce.study.rehearsal import Rehearsed, check_documents, refuse_unfit
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import scales_of
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.columns import ROW, Numeric
+from sottovoce.text.columns import ROW, Numeric, as_row
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import NGrams, Reading
@@ -161,3 +162,63 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     result = check_documents(three, "north", [*kept, *odd])
     assert result.rare == {"odd": 2}
     assert "class 'odd' is left out: 2 of its documents" in " ".join(result.sentences(three.plan))
+
+
+BY_WARD = """
+[study]
+name = "sick or well"
+coordinator = "Institute"
+labels = ["well", "sick"]
+features = 0
+partition = "features"
+shared = ["ward"]
+held_out = 0.0
+[peers]
+north = "Northfield Hospital"
+harbour = "Harbour Clinic"
+valley = "Valley Practice"
+[roles]
+evaluator = "north"
+dealer = "harbour"
+[columns]
+ward = ["eye", "heart", "lung"]
+pulse = { low = -1, high = 1 }
+sugar = { low = -1, high = 1 }
+sight = { low = -1, high = 1 }
+[holdings]
+north = ["pulse"]
+harbour = ["sugar"]
+valley = ["sight"]
+"""
+
+
+def patients(ward: str, label: str, count: int) -> list[Document]:
+    return [
+        as_row(
+            Document("", label, f"{ward} {label} {number}", columns={"ward": ward, "pulse": 0.5})
+        )
+        for number in range(count)
+    ]
+
+
+def test_rows_in_blocks_that_are_too_small_are_counted() -> None:
+    by_ward = parse_study(BY_WARD).rehearsed()
+    fewest = by_ward.plan.min_documents
+    large = patients("eye", "well", fewest) + patients("eye", "sick", fewest + 1)
+    assert not check_documents(by_ward, "north", large).small
+    rows = [*large, *patients("lung", "sick", 1), *patients("heart", "well", fewest - 1)]
+    rehearsed = check_documents(by_ward, "north", rows)
+    assert sorted(rehearsed.small) == [1, fewest - 1]
+    said = " ".join(rehearsed.sentences(by_ward.plan))
+    assert f"{fewest} of them are left out: they stand in 2 blocks of fewer than {fewest}" in said
+
+
+def test_a_site_whose_blocks_are_all_too_small_is_refused_before_consent() -> None:
+    by_ward = parse_study(BY_WARD).rehearsed()
+    small = by_ward.plan.min_documents - 1
+    wards, names = ("eye", "heart", "lung"), ("well", "sick")
+    rows = [row for ward in wards for name in names for row in patients(ward, name, small)]
+    says = rf"north: expected at least one block of {small + 1} rows .* the largest of {small}"
+    for check in (check_documents, refuse_unfit):
+        with pytest.raises(InputError, match=says):
+            check(by_ward, "north", rows)

@@ -17,7 +17,7 @@ from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.rare_classes import rare_classes, rare_sentences, without_rare
 from sottovoce.study.stages.contributions import scales_of
-from sottovoce.study.stages.holdings import EntityTable
+from sottovoce.study.stages.holdings import EntityTable, block_sizes
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
 from sottovoce.study.study import Study
 from sottovoce.text.blocks import WORDS_ALONE
@@ -34,13 +34,17 @@ _FIRST = 64
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """The numbers of a peer's training documents, of their words, and of features in enough."""
+    """The numbers of a peer's training documents, of their words, and of features in enough.
+
+    In partition `features`, `small` are the sizes of the blocks that are too small to be sent.
+    """
 
     documents: int
     words: float
     features: int
     rare: Mapping[str, int]
     absent: tuple[str, ...] = ()
+    small: tuple[int, ...] = ()
 
     def sentences(self, plan: StudyPlan) -> Iterator[str]:
         """Yield the numbers as sentences."""
@@ -54,6 +58,12 @@ class Rehearsed:
         if self.absent:
             names = ", ".join(map(repr, self.absent))
             yield f"no row here has {names}: other sites must bring such rows"
+        if self.small:
+            yield (
+                f"{sum(self.small):,} of them are left out: they stand in {len(self.small):,} "
+                f"blocks of fewer than {plan.min_documents} rows with the same shared values "
+                "and the same label"
+            )
         if plan.dictionary is DictionaryKind.JOINT:
             kinds = "words and stretches of characters" if plan.reading.has_parts else "words"
             yield (
@@ -85,7 +95,8 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
     by_class = zip(study.plan.labels.names, counts.rows_by_class.tolist(), strict=True)
     absent = tuple(label for label, rows in by_class if not rows and label not in rare)
     features = int(np.count_nonzero(counts.total))
-    return Rehearsed(len(training), mean_words(training), features, rare, absent)
+    small = _small_blocks(study, name, training)
+    return Rehearsed(len(training), mean_words(training), features, rare, absent, small)
 
 
 def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:
@@ -95,6 +106,7 @@ def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None
     the study itself.
     """
     training, _ = _to_train_with(study, name, documents)
+    _small_blocks(study, name, training)
     if study.plan.level is Level.DOCUMENT and _has_features(study, training):
         with naming(name):
             counts = count_classes(training, study.plan.labelled)
@@ -135,6 +147,23 @@ def _has_features(study: Study, training: Sequence[Document]) -> bool:
     except InputError:
         return False
     return bool(counts.total.any())
+
+
+def _small_blocks(study: Study, name: str, training: Sequence[Document]) -> tuple[int, ...]:
+    """Return the sizes of a peer's blocks below the minimum; refuse rows without any other."""
+    plan = study.plan
+    if not plan.arrangement.by_features:
+        return ()
+    with naming(name):
+        sizes = block_sizes(study, name, training)
+    if sizes.max(initial=0) < plan.min_documents:
+        raise InputError(
+            f"{name}: expected at least one block of {plan.min_documents} rows with the same "
+            f"shared values and the same label, found {np.count_nonzero(sizes)} block(s), the "
+            f"largest of {sizes.max(initial=0)} row(s)",
+            hints=("share fewer or coarser columns in a new study, so that blocks grow",),
+        )
+    return tuple(sizes[(sizes > 0) & (sizes < plan.min_documents)].tolist())
 
 
 def _check_minimum(study: Study, name: str, counts: Counts) -> None:

@@ -151,6 +151,15 @@ def block_columns(
     return PeerBlocks(heavy * blocks.columns, heavy * roots, blocks)
 
 
+def block_sizes(study: Study, peer: str, documents: Sequence[Document]) -> Numbers:
+    """Return how many of a peer's rows with a label stand in each block."""
+    plan = study.plan
+    rows = labelled(study, documents)
+    marks = plan.labels.membership([plan.labels.classes(row) for row in rows])
+    places = _members(study, peer, rows) * len(plan.labels.names) + marks.argmax(axis=1)
+    return np.bincount(places, minlength=plan.blocks)
+
+
 def _members(study: Study, peer: str, documents: Iterable[Document]) -> Numbers:
     """Return for each row the number of its combination of shared values."""
     plan = study.plan
