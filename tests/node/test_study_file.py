@@ -349,6 +349,12 @@ WRONG = [
     ('judge = "north"', "roles", "roles.judge: expected a setting of", ""),
     ('dealer = "Northfield"', "peers", "peers.dealer: expected a name of letters", "Northfield"),
     ('"a b" = "Abbey"', "peers", "peers.a b: expected a name of letters", ""),
+    (
+        '[labels]\na = ["b"]',
+        "peers",
+        r"labels: expected a table of this file, found \[labels\]",
+        "",
+    ),
     ("east = 7", "peers", "peers.east: expected a text in quotes", ""),
     ('east = "Northfield"', "peers", "peers: roster: expected one peer an organisation", ""),
 ]

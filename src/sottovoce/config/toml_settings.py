@@ -98,7 +98,9 @@ class SettingsText:
         known = tuple(names)
         near = get_close_matches(path[-1], known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
-        what = f"a setting of [{'.'.join(path[:-1])}]" if path[:-1] else "a table"
+        if not path[:-1] and isinstance(self.values[path[-1]], dict):
+            return self.fault(path, "a table of this file", f"[{path[-1]}]", hint)
+        what = f"a setting of [{'.'.join(path[:-1])}]" if path[:-1] else "a table first"
         return self.fault(path, what, path[-1], hint)
 
     def take(self, path: KeyPath, kind: SettingKind, default: T, *hints: str) -> Any | T:
