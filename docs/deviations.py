@@ -383,21 +383,30 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
-        "hands a member of engine `quorum` that starts again the letters of an old query once "
-        "more, with other rows of an asker that sides with it: a second share under the same mask "
-        "would give the member's share of the model away",
+        "hands a member of engine `quorum` that starts again, or whose folder came back from a "
+        "backup, the letters of an old query once more, with other rows of an asker that sides "
+        "with it, or with other opened values: a second share under the same mask would give the "
+        "member's share of the model away",
         "a member's journal keeps every step of a query before anything is sent: what comes again "
-        "changes nothing. A query that is over is deleted from it, and is never begun again",
+        "changes nothing. A query that is over is deleted from it, and is never begun again. What "
+        "others deal to a member is bound to random bytes that it draws once it holds the rows, "
+        "and to all values opened before: a folder that does not know the query, or was copied "
+        "in its middle, refuses what was dealt before anything masked leaves. The same holds for "
+        "trainings and evaluations",
         named_tests(
             "replayed_query",
             "test_a_member_that_starts_again_in_the_middle_masks_nothing_twice",
             "test_a_query_that_is_over_is_never_begun_again",
-            "test_a_member_without_that_memory_gives_its_share_of_the_model_away",
+            "test_a_member_from_a_backup_refuses_what_was_dealt_to_it_before",
+            "test_if_it_took_what_was_dealt_it_would_give_its_share_of_the_model_away",
+            "test_a_copy_of_the_middle_refuses_what_was_dealt_after_other_openings",
+            "test_if_it_did_not_one_mask_would_cover_two_products",
         ),
-        "a member whose folder comes back from a backup has forgotten the queries since. An "
-        "honest server finds the older copy out; a coordinator that hides it, with such an asker, "
-        "reads that member's share of the model unless it deals, and the model where more than the "
-        "threshold of shares come together",
+        "numbers for several steps of a solve are dealt together: a copy that was made in the "
+        "middle of a solve and is told other values shows that member's share of a nameless "
+        "column of the joint moments, and with as many more shares as the threshold the column. A "
+        "copy of the middle of any conversation shows as much to a coordinator that pools with a "
+        "member who deals. An honest server finds either copy out",
     ),
     Deviation(
         COORDINATOR,

@@ -57,10 +57,11 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_masks_of_the_seed_alone_would_show_the_words",
         ),
         "a coordinator that denies what it was told lets an older copy of a site go on; with other "
-        "documents the copy stops. If it also tells the copy of an evaluator or a member other "
-        "numbers than the first time, one mask covers two of that seat's shares, and it learns "
-        "what it would by pooling with that seat: bring a helper's folder back only when the "
-        "coordinator can be trusted",
+        "documents the copy stops. If it also tells the copy of an evaluator other numbers than "
+        "the first time, one mask covers two of that seat's shares, and it learns what it would by "
+        "pooling with that seat: bring an evaluator's folder back only when the coordinator can be "
+        "trusted. A member of engine `quorum` refuses what was dealt to it before (above, of the "
+        "coordinator)",
     ),
     Deviation(
         ANYBODY,

@@ -23,7 +23,7 @@ from sottovoce.protocols.quorum.dealing import QuorumMember, QuorumPrograms, run
 from sottovoce.protocols.quorum.fast_labels import CoveredScore, FastLabels
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener
-from sottovoce.protocols.quorum.rows import share_rows
+from sottovoce.protocols.quorum.rows import share_rows, take_scores
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import DealtSeed, Trio
@@ -63,7 +63,9 @@ class Query:
         model = shared(self.quorum, self.model, plan.base)
 
         def member(seat: QuorumMember) -> Party[Any]:
-            words = yield from fast_labels.cover_scores(seat, plan, context, model[seat.name])
+            sharing, share = plan.sharing(context), model[seat.name]
+            scores = yield from take_scores(sharing, share, owner=ASKER, name=seat.name)
+            words = yield from fast_labels.cover_scores(seat, plan, scores)
             if seat.name == plan.trio.first:
                 yield from fast_labels.give_fast(plan, context, words, ledger=Ledger())
             elif seat.name == plan.trio.dealer:

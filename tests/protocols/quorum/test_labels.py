@@ -28,7 +28,7 @@ from sottovoce.protocols.quorum.labels import LabelPlan, QuorumLabel
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import OpenedValues, Opener, Opening, OpeningShare
 from sottovoce.protocols.quorum.products import MaskedProduct
-from sottovoce.protocols.quorum.rows import RowShares, share_rows
+from sottovoce.protocols.quorum.rows import RowShares, share_rows, take_scores
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
@@ -73,9 +73,8 @@ class Query:
 
         def member(seat: QuorumMember) -> Party[Any]:
             model = self.shares[seat.name]
-            scores = yield from labels.take_scores(
-                plan, context, model, asker=ASKER, name=seat.name
-            )
+            sharing = plan.sharing(context)
+            scores = yield from take_scores(sharing, model, owner=ASKER, name=seat.name)
             give = labels.give_scores if self.margin else labels.answer
             yield from give(seat, plan, scores, asker=ASKER)
 

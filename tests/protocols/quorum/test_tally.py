@@ -72,7 +72,9 @@ class Count:
         shares = shared(self.quorum, self.model, plan.comparison.base)
 
         def member(seat: QuorumMember) -> Party[Any]:
-            totals = yield from tally.count_above(seat, plan, context, shares[seat.name])
+            share = shares[seat.name]
+            rows = yield from tally.take_tally_rows(plan, context, share, name=seat.name)
+            totals = yield from tally.count_above(seat, plan, rows)
             yield from tally.give_totals(seat, plan, totals)
 
         def opener(party: Opener) -> Party[Any]:

@@ -32,7 +32,7 @@ from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import BoundError, InputError, ViolationError
 from sottovoce.numbers import limbs
-from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
+from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.disclosures import BY_ASKER
@@ -40,7 +40,7 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.quorum.dealing import Item, QuorumMember, dealt_sums
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import enough, read_planes
-from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
+from sottovoce.protocols.quorum.rows import RowShape, RowSharing
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.truncation import shifted_by
 from sottovoce.protocols.shares.holders import Trio, deal_seeds, take_seed
@@ -118,17 +118,10 @@ class FastLabels:
         return self.verdict.ring.reduce(words.reshape(self.verdict.documents, self.verdict.scores))
 
 
-def cover_scores(
-    member: QuorumMember, plan: FastLabels, context: Context, model: Planes
-) -> Party[Words]:
+def cover_scores(member: QuorumMember, plan: FastLabels, scores: Planes) -> Party[Words]:
     """At a member: send the asker covered shares of every score; the counterpart returns −r."""
     base, asker = plan.base, plan.trio.second
-
-    def scores_of(rows: Planes, offsets: Planes) -> Planes:
-        return base.subtract(FAST.matvec(rows, model[: base.count]), offsets)
-
-    parts = yield from take_rows(plan.sharing(context), scores_of, owner=asker, name=member.name)
-    scores = shifted_by(base, np.concatenate(parts, axis=1), 1 << plan.bits)
+    scores = shifted_by(base, scores, 1 << plan.bits)
     mask = np.zeros_like(scores)
 
     def secrets(entropy: Entropy) -> list[Planes]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from sottovoce import wire
 from sottovoce.errors import InputError, ViolationError
-from sottovoce.numbers.residues import FAST, PRIMES, Base, Planes
+from sottovoce.numbers.residues import PRIMES, Base, Planes
 from sottovoce.protocols.conversation import Party, Send
 from sottovoce.protocols.disclosures import BY_ASKER, CONSENT_TO_MARGINS, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
@@ -45,7 +45,7 @@ from sottovoce.protocols.quorum.opening import (
     read_planes,
 )
 from sottovoce.protocols.quorum.products import lowered, multiplied, reduction
-from sottovoce.protocols.quorum.rows import RowShape, RowSharing, take_rows
+from sottovoce.protocols.quorum.rows import RowShape, RowSharing
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.shares.material import Context
 
@@ -148,18 +148,6 @@ class LabelPlan:
             else:
                 yield from check_openings(self.quorum, shape)
             yield reduction(self.quorum, BIT_BASE, shape)
-
-
-def take_scores(
-    plan: LabelPlan, context: Context, model: Planes, *, asker: str, name: str
-) -> Party[Planes]:
-    """At a member: return its shares of degree 2t of every score, from its shares of the rows."""
-
-    def scores_of(rows: Planes, offsets: Planes) -> Planes:
-        return plan.base.subtract(FAST.matvec(rows, model[: plan.base.count]), offsets)
-
-    parts = yield from take_rows(plan.sharing(context), scores_of, owner=asker, name=name)
-    return np.concatenate(parts, axis=1)
 
 
 def answer(member: QuorumMember, plan: LabelPlan, scores: Planes, *, asker: str) -> Party[None]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sottovoce import wire
 from sottovoce.entropy import SEED_BYTES, Entropy, Expansion
 from sottovoce.errors import InputError, ViolationError
-from sottovoce.numbers.residues import Base, Planes
+from sottovoce.numbers.residues import FAST, Base, Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
@@ -153,6 +153,17 @@ def take_rows(
             parts = yield from _received(sharing, start, owner)
         results.append(use(*parts))
     return results
+
+
+def take_scores(sharing: RowSharing, model: Planes, *, owner: str, name: str) -> Party[Planes]:
+    """At a member: return its shares of degree 2t of every score, less the numbers beside it."""
+    base = sharing.base
+
+    def scores_of(rows: Planes, offsets: Planes) -> Planes:
+        return base.subtract(FAST.matvec(rows, model[: base.count]), offsets)
+
+    parts = yield from take_rows(sharing, scores_of, owner=owner, name=name)
+    return np.concatenate(parts, axis=1)
 
 
 def _received(sharing: RowSharing, start: int, owner: str) -> Party[list[Planes]]:

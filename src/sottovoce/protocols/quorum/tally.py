@@ -23,7 +23,7 @@ pools with up to t members and the opener still learns no more than the totals.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -177,23 +177,37 @@ def marks_of(truth: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
     return marks.reshape(rows, -1)
 
 
-def count_above(
-    member: QuorumMember, plan: QuorumTally, context: Context, model: Planes
-) -> Party[Planes]:
-    """At a member: return its shares of degree 2t of the totals, from shares of all peers' rows."""
-    base = plan.comparison.base
-    model = model[: base.count]
+@dataclass(frozen=True)
+class TallyRows:
+    """A member's shares of all peers' scores, of the norms of their rows, and of their marks."""
+
+    scores: Planes = field(repr=False)
+    norms: Planes = field(repr=False)
+    marks: Planes = field(repr=False)
+
+
+def take_tally_rows(
+    plan: QuorumTally, context: Context, model: Planes, *, name: str
+) -> Party[TallyRows]:
+    """At a member: return what it counts, from shares of all peers' rows.
+
+    All peers' rows are searched together, because the number of trips does not depend on the rows.
+    """
+    model = model[: plan.comparison.base.count]
 
     def scored(rows: Planes, marks: Planes) -> tuple[Planes, Planes, Planes]:
         return FAST.matvec(rows, model), rows[:, :, -1], marks[: COUNT_BASE.count]
 
-    # All peers' rows are searched together, because the number of trips does not depend on the
-    # rows.
     blocks = []
     for peer in plan.rows:
         sharing = plan.sharing(peer, context)
-        blocks += yield from take_rows(sharing, scored, owner=peer, name=member.name)
-    scores, norms, marks = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+        blocks += yield from take_rows(sharing, scored, owner=peer, name=name)
+    return TallyRows(*(np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)))
+
+
+def count_above(member: QuorumMember, plan: QuorumTally, rows: TallyRows) -> Party[Planes]:
+    """At a member: return its shares of degree 2t of the totals."""
+    scores, norms, marks = rows.scores, rows.norms, rows.marks
     totals = np.zeros((COUNT_BASE.count, *plan.counts), np.uint32)
     for part in plan.pieces:
         here = f"tally/{part.start}"

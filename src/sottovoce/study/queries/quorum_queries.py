@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import SottovoceError, ViolationError
+from sottovoce.numbers.residues import Planes
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_COUNTING_COORDINATOR, QUERY_TIMES_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
@@ -50,12 +51,11 @@ from sottovoce.protocols.quorum.labels import (
     open_labels,
     take_labels,
     take_score_shares,
-    take_scores,
 )
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import Opener
 from sottovoce.protocols.quorum.plan import hiding_for
-from sottovoce.protocols.quorum.rows import share_rows
+from sottovoce.protocols.quorum.rows import share_rows, take_scores
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.attempts import MOST_ATTEMPTS
@@ -77,6 +77,7 @@ from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
 
 _ASKED = "study/asked of members/v1"
+_HELD = "study/asked at a member/v1"
 
 
 class MembersNeeded(Message, frozen=True):
@@ -261,32 +262,34 @@ def help_asker(party: PartyContext, held: MemberShare) -> Party[None]:
             party=party.study.roster.coordinator,
         )
     party.count_labels(needed.asker, rows=needed.documents)
-    member = yield from seated(
-        query.quorum, party.name, query.context, entropy=party.entropy, ledger=party.ledger
-    )
-    if party.study.fast_labels:
-        yield from _help_fast(party, query, member, held)
-        return
+    how = query.fast if party.study.fast_labels else query.plan
     scores = yield from take_scores(
-        query.plan, query.context, held.share, asker=needed.asker, name=party.name
+        how.sharing(query.context), held.share, owner=needed.asker, name=party.name
     )
+    drawn = party.drawing(_HELD, scores.tobytes())
+    member = yield from seated(
+        query.quorum, party.name, query.context, entropy=drawn.entropy, ledger=party.ledger
+    )
+    if isinstance(how, FastLabels):
+        yield from _help_fast(drawn, how, member, scores)
+        return
     margin = party.study.plan.release.opens is Opens.SCORES
     give = give_scores if margin else answer
-    yield from give(member, query.plan, scores, asker=needed.asker)
+    yield from give(member, how, scores, asker=needed.asker)
 
 
 def _help_fast(
-    party: PartyContext, query: _QuorumQuery, member: QuorumMember, held: MemberShare
+    party: PartyContext, plan: FastLabels, member: QuorumMember, scores: Planes
 ) -> Party[None]:
     """At a member: its part of a query for which a member deals."""
-    plan, context, coordinator = query.fast, query.context, party.study.roster.coordinator
-    words = yield from cover_scores(member, plan, context, held.share)
+    context, coordinator = member.context, party.study.roster.coordinator
+    words = yield from cover_scores(member, plan, scores)
     if party.name == plan.trio.first:
         yield Send(coordinator, LabelsReady())
         yield from receive(coordinator, TellLabels)
         yield from give_fast(plan, context, words, ledger=party.ledger)
     elif party.name == plan.trio.dealer:
-        yield from deal_fast(plan, context, entropy=party.entropy, ledger=party.ledger)
+        yield from deal_fast(plan, context, entropy=member.entropy, ledger=party.ledger)
 
 
 def answer_query(

@@ -39,6 +39,7 @@ from sottovoce.protocols.quorum.tally import (
     marks_of,
     open_comparisons,
     open_totals,
+    take_tally_rows,
 )
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.party_context import PartyContext
@@ -49,6 +50,7 @@ from sottovoce.study.study import Study
 from sottovoce.text.features import NORM_PARTS
 
 _COUNTED = "study/counted by members/v1"
+_HELD = "study/counted at a member/v1"
 # The first round number of these counts' one-time material; other rounds have lower numbers.
 _TALLY_ROUND = 2**22
 # The number of attempts for which masks suffice: every attempt opens new masked values.
@@ -203,10 +205,14 @@ def count_rows(
 ) -> Party[MemberTotals]:
     """At a member: return its shares of the number of all peers' rows above each threshold."""
     tally = yield from _told(party, held.scores, peers, number)
-    member = yield from seated(
-        tally.plan.quorum, party.name, tally.context, entropy=party.entropy, ledger=party.ledger
+    rows = yield from take_tally_rows(tally.plan, tally.context, held.share, name=party.name)
+    drawn = party.drawing(
+        _HELD, *(part.tobytes() for part in (rows.scores, rows.norms, rows.marks))
     )
-    totals = yield from count_above(member, tally.plan, tally.context, held.share)
+    member = yield from seated(
+        tally.plan.quorum, party.name, tally.context, entropy=drawn.entropy, ledger=party.ledger
+    )
+    totals = yield from count_above(member, tally.plan, rows)
     return MemberTotals(member, tally.plan, totals)
 
 

@@ -19,7 +19,7 @@ mean, rounded, the ends of the joint spectrum, rounded up, and who is in the sum
 most t members pool, with or without C.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -67,6 +67,7 @@ from sottovoce.study.totals import row_weight
 from sottovoce.text.documents import Document
 
 _SUM = "ends"
+_HELD = "study/contributions at a member/v1"
 # The round number of the check's one-time material; sums, solves and queries have others.
 _CHECK_ROUND = 2**21
 
@@ -177,13 +178,20 @@ def collect_moments(party: PartyContext, prepared: Prepared) -> Party[JointSums]
     what = summand(party, _SUM, party.peers, 2)
     ends = yield from collect_shares(party, what, party.peers)
     quorum = party.study.quorum_of(party.peers)
-    member = yield from _check(party, quorum, bounds, parts)
+    drawn = party.drawing(_HELD, ends.tobytes(), *_held(parts))
+    member = yield from _check(drawn, quorum, bounds, parts)
     yield from wait_to_add(party, _SUM, what, party.peers)
     answer = yield from opened(member, _spectrum_opening(quorum), ends)
     # An end that is too low lets the numbers of a solve grow out of their masks.
     yield from check_told(member, purpose="contributions")
     spectrum = _spectrum_of(answer)
     return JointSums(party.peers, spectrum, share[:, : layout.length], reference)
+
+
+def _held(parts: Mapping[str, CheckedPart]) -> Iterator[bytes]:
+    """Yield what a member masks in the checks of all peers' moments."""
+    for part in parts.values():
+        yield from (each.tobytes() for each in (part.trace, part.vectors, part.rows, part.before))
 
 
 def _check(
