@@ -62,6 +62,7 @@ HARMLESS = {
     "study.stages.penalty_choice.Choice.labels_told": "how many labels each peer was told",
     "study.queries.model.Trained.labels_told": "how many labels each peer was told",
     "study.rehearsal.Rehearsed.rare": "names of classes, and how many documents, at the site",
+    "study.rehearsal.Rehearsed.small": "how many rows stand in blocks, at the site",
     "node.kept_facts.StageCosts.bytes": "sizes by stage",
     "node.kept_facts.StageCosts.seconds": "times by stage",
     "keyfiles.keytext.Lock.salt": "stands in the open in every key file",
