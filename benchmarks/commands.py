@@ -22,7 +22,7 @@ from benchmarks.study_commands import (
 )
 from benchmarks.text_commands import accuracy, blocks, text
 from benchmarks.traffic_command import traffic
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 app = typer.Typer(no_args_is_help=True, help="Measure: ours beside a named partner, in one run.")
 
@@ -91,7 +91,7 @@ def ring(
       python -m benchmarks ring --features 4096 --json
     """
     from benchmarks.arithmetic.ring import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("multiplying …"):
         rows = measure(features=features, rounds=rounds)
@@ -113,7 +113,7 @@ def paillier(
       python -m benchmarks paillier --bits 2048 --json
     """
     from benchmarks.arithmetic.paillier import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         rows = measure(bits=bits, rounds=rounds, progress=status.update)
@@ -136,7 +136,7 @@ def randomisers(
       python -m benchmarks randomisers --bits 2048 --json
     """
     from benchmarks.arithmetic.randomisers import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("raising to powers …"):
         rows = measure(bits=bits, rounds=rounds)
@@ -157,7 +157,7 @@ def long_plaintexts(
       python -m benchmarks long-plaintexts --bits 2048 --json
     """
     from benchmarks.arithmetic.lengths import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.entropy import SystemEntropy
     from sottovoce.paillier import generate
 
@@ -184,7 +184,7 @@ def moments(
       python -m benchmarks moments --documents 20000 --rounds 5 --json
     """
     from benchmarks.arithmetic.moments import MadeUpCorpus, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("adding up moments …"):
         rows = measure(MadeUpCorpus(documents, features, words), rounds=rounds)
@@ -209,7 +209,7 @@ def solve(
       python -m benchmarks solve --features 2048 --classes 12 --json
     """
     from benchmarks.arithmetic.solve import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         rows = measure(
@@ -239,7 +239,7 @@ def verdict(
       python -m benchmarks verdict --documents 1000 --classes 2 --json
     """
     from benchmarks.arithmetic.verdict import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         rows = measure(
@@ -269,7 +269,7 @@ def blind_sum(
       python -m benchmarks blind-sum --peers 40 --words 10000 --json
     """
     from benchmarks.arithmetic.blind_sum import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("adding up blindly …"):
         rows = measure(peers=peers, words=words, rounds=rounds)
@@ -302,7 +302,7 @@ def two_party(
       python -m benchmarks two-party --inverse 35
     """
     from benchmarks.arithmetic.two_party import SHOWN, Sizes, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         rows = measure(

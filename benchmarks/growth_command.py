@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 
@@ -36,7 +36,7 @@ def growth(
       python -m benchmarks growth --axis documents --documents 10000000 --out pictures
     """
     from benchmarks.studies.growth import AXES, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     known = {axis.name: axis for axis in AXES}
     for name in axes or ():

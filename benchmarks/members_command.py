@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def members(
@@ -21,7 +21,7 @@ def members(
       python -m benchmarks members --features 2048 --documents 10000 --json
     """
     from benchmarks.studies.members import MemberTrial, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     trial = MemberTrial(features, documents, labels)
     with screen.console(err=True).status("") as status:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def network(
@@ -42,7 +42,7 @@ def network(
       python -m benchmarks network --processes --features 2048 --tail 2048 --encoder wordllama
     """
     from benchmarks.studies.networked import NetworkTrial, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.encoders import find_encoder, ready
     from sottovoce.study.choices import Engine
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def serve(
@@ -26,7 +26,7 @@ def serve(
       python -m benchmarks serve --peers 20 --features 2048 --json
     """
     from benchmarks.port.load import Load, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     load = Load(peers=peers, features=features, trips=trips)
     with screen.console(err=True).status("") as status:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def site(
@@ -23,7 +23,7 @@ def site(
       python -m benchmarks site --documents 10000000 --processes 2
     """
     from benchmarks.studies.site import LargeSite, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         facts, rows = measure(LargeSite(documents, features, processes), status.update)

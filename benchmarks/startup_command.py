@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def startup(
@@ -22,7 +22,7 @@ def startup(
       python -m benchmarks startup --loopback --json
     """
     from benchmarks.port.startup import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         facts, rows = measure(repeats, loopback=loopback, progress=status.update)

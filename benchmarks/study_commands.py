@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.text_commands import DATA, place_of
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def train(
       python -m benchmarks train --paillier 32 --documents 10000 --rows paillier
     """
     from benchmarks.studies.train import KEY_BITS, PEERS, measure, trials
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.study.choices import Engine
 
     sizes, engines = _numbers("documents", documents), _engines("rows", rows)
@@ -95,7 +95,7 @@ def classify(
       python -m benchmarks classify --words 50 --documents 200 --bits 2048 --json
     """
     from benchmarks.studies.classify import ClassifyTrial, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     wanted = [
         ClassifyTrial(documents, length, width, rounds)
@@ -144,9 +144,9 @@ def sealed(
     """
     from dataclasses import replace
 
-    from benchmarks.studies.accuracy import AccuracySetting
-    from benchmarks.studies.sealed import known_tasks, measure, source_task
-    from sottovoce.cli.measurements import show
+    from benchmarks.accuracy.accuracy import AccuracySetting
+    from benchmarks.accuracy.sealed import known_tasks, measure, source_task
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.encoders import find_encoder, ready
     from sottovoce.sources import SourceOptions
     from sottovoce.text.blocks import Blocks
@@ -196,9 +196,9 @@ def contributions(
       python -m benchmarks contributions --data datasets/ --rados 1024,8192 --json
       python -m benchmarks contributions --data notes.csv --text note --label diagnosis
     """
-    from benchmarks.studies.accuracy import AccuracySetting
+    from benchmarks.accuracy.accuracy import AccuracySetting
     from benchmarks.studies.contributions import KEY_BITS, known_or_named, measure, notes_task
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.sources import SourceOptions
 
     numbers, setting = _numbers("rados", rados), AccuracySetting(features=features, peers=peers)
@@ -232,10 +232,10 @@ def steps(
       python -m benchmarks steps
       python -m benchmarks steps --data datasets/ --features 512,2048 --json
     """
-    from benchmarks.studies.accuracy import AccuracySetting
-    from benchmarks.studies.sealed import known_tasks
+    from benchmarks.accuracy.accuracy import AccuracySetting
+    from benchmarks.accuracy.sealed import known_tasks
     from benchmarks.studies.steps import StepsCase, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     widths = _numbers("features", features)
     with screen.console(err=True).status("reading") as status:
@@ -275,7 +275,7 @@ def arrangements(
       python -m benchmarks arrangements --only intermediary --bits 2048 --json
     """
     from benchmarks.studies.arrangements import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     measured = []
     with screen.console(err=True).status("") as status:
@@ -300,8 +300,8 @@ def table_settings(
       python -m benchmarks table-settings
       python -m benchmarks table-settings --seeds 5 --json
     """
-    from benchmarks.studies import table_settings as settings
-    from sottovoce.cli.measurements import show
+    from benchmarks.accuracy import table_settings as settings
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("learning …"):
         every = (*settings.SETTINGS, *settings.SCHEDULES)
@@ -325,7 +325,7 @@ def remote_parts(
       python -m benchmarks remote-parts --seeds 5 --sealed 1 --json
     """
     from benchmarks.studies.remote_parts import measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.entropy import SystemEntropy
     from sottovoce.paillier import generate
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from benchmarks.studies.contest import CorpusContest
+    from benchmarks.accuracy.contest import CorpusContest
 
 DATA = "SOTTOVOCE_DATA"
 
@@ -72,9 +72,9 @@ def accuracy(
         sets = _contests(data, asked, peers=peers, encoder=encoder, splits=splits)
         _show_contests(sets, peers=peers, askers=askers, as_json=as_json)
         return
-    from benchmarks.studies.accuracy import AccuracySetting
-    from benchmarks.studies.corpora import compare_known, compare_source, known_sets
-    from sottovoce.cli.measurements import show
+    from benchmarks.accuracy.accuracy import AccuracySetting
+    from benchmarks.accuracy.corpora import compare_known, compare_source, known_sets
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.sources import SourceOptions
 
     place = place_of(data, "bench accuracy")
@@ -101,10 +101,10 @@ def _contests(
     splits: int,
 ) -> "list[CorpusContest]":
     """The corpora at hand: those named, else those of installed packages, too."""
-    from benchmarks.studies.accuracy import SplitPair, split_pairs
-    from benchmarks.studies.contest import CorpusContest
-    from benchmarks.studies.corpora import document_sets
-    from benchmarks.studies.packages import packaged_corpora
+    from benchmarks.accuracy.accuracy import SplitPair, split_pairs
+    from benchmarks.accuracy.contest import CorpusContest
+    from benchmarks.accuracy.corpora import document_sets
+    from benchmarks.accuracy.packages import packaged_corpora
     from sottovoce.encoders import find_encoder, ready
     from sottovoce.sources import SourceOptions, open_source
 
@@ -126,7 +126,7 @@ def _contests(
 def _show_contests(
     contests: "list[CorpusContest]", *, peers: int, askers: bool, as_json: bool
 ) -> None:
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     rows: list[dict[str, object]] = []
     for contest in contests:
@@ -163,7 +163,7 @@ def text(
       python -m benchmarks text --documents 100000 --workers 4 --json
     """
     from benchmarks.studies.text import TextTrial, memory, throughput
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     trial = TextTrial(documents, features, workers, rounds)
     facts: dict[str, object] = {"documents": documents, "features": features, "rounds": rounds}
@@ -195,7 +195,7 @@ def blocks(
       python -m benchmarks blocks --encoder wordllama --kernel 3072 --json
     """
     from benchmarks.studies.blocks import BlockTrial
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.encoders import find_encoder, ready
 
     name = find_encoder(encoder or "none")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 
 def traffic(
@@ -23,7 +23,7 @@ def traffic(
       python -m benchmarks traffic --seats 10 --letters 2000 --json
     """
     from benchmarks.port.traffic import LetterTraffic, measure
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
 
     with screen.console(err=True).status("") as status:
         facts, rows = measure(LetterTraffic(seats, letters), progress=status.update)

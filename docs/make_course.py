@@ -9,9 +9,9 @@ phase. Inputs after which the phase stays are left out.
 from collections import defaultdict
 from pathlib import Path
 
-from sottovoce.course import training_coordinator, training_participant
 from sottovoce.course.queries import answering, asking, evaluating, evaluations, helping
 from sottovoce.course.table import Table
+from sottovoce.course.training import training_coordinator, training_participant
 from sottovoce.wire.tags import kebab
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"

@@ -221,7 +221,7 @@ ROWS = (
     ),
     Reach(
         "Alice, Bob and Cate",
-        "src/sottovoce/study/queries/evaluation.py::check_enough_peers",
+        "src/sottovoce/study/evaluations/evaluation.py::check_enough_peers",
         "`min_peers = 2`, `examples/alice-bob-cate/`",
         "tests/test_alice_bob_cate.py::test_two_peers_get_from_a_study_to_labels",
         _encrypted("min_peers = 2\n").replace('carol = "C"\n', ""),

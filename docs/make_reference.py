@@ -12,7 +12,7 @@ import typer
 import sottovoce
 from sottovoce.cli import app
 from sottovoce.config.study_file import example
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.figures import Evaluation
 
 _WIDTH = 80
 MADE = "Made from the code by `docs/make_reference.py` when the site is built.\n\n"

@@ -24,10 +24,10 @@ from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.rados.rows import Discreet
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.release import Release
+from sottovoce.text.dictionary.selection import SelectionRule
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.reading import Reading
-from sottovoce.text.selection import SelectionRule
 from sottovoce.wire import Integers, Residues, ShortWords, Value, Words
 
 LAYERS = (

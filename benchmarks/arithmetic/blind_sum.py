@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.protocols.blind_sum import Plan, Round, SummedVector, WordSpace, pairwise

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, SecretKey, decrypt, encrypt

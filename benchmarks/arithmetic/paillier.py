@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.arithmetic.schemes import VALUE_BITS, WORDS, LibraryScheme, Ours, partners
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.paillier import SecretKey, generate
 

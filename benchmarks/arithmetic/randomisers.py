@@ -1,7 +1,7 @@
 """What a ciphertext pays on its way to the key holder: a uniform power, beside a short one."""
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.paillier import PublicKey, generate
 from sottovoce.paillier.uniform_powers import UniformPowers

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.numbers.ring import LIMBS, NUMPY

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers import ring
 from sottovoce.protocols.runner import Outcome

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.arithmetic import costs
 from benchmarks.arithmetic.costs import Cost
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots

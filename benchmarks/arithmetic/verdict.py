@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import interleaved
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
@@ -21,8 +21,8 @@ from sottovoce.protocols.shares.comparison import (
     hash_key,
 )
 from sottovoce.protocols.shares.holders import Trio
+from sottovoce.protocols.shares.labels.verdict import VerdictPlan, run
 from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.verdict import VerdictPlan, run
 
 Progress = Callable[[str], None]
 

@@ -21,7 +21,7 @@ import aiohttp
 
 from benchmarks.port.server_process import CONTRIBUTION, COORDINATOR, HELLO
 from benchmarks.port.timed_seats import SESSION, SMALL, Pair, answer_to, line_to
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.certificates import client_context

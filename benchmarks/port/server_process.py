@@ -18,9 +18,9 @@ from benchmarks.timing import cpu_seconds
 from sottovoce.errors import InputError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.certificates import make_certificate, server_context
-from sottovoce.transport.limits import Limits
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.server import build_app, serve
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.server.limits import Limits
+from sottovoce.transport.server.server import build_app, serve
 from sottovoce.transport.signing import body_digest
 
 STUDY = "bench"

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.port.load import CoordinatorProcess, coordinator_process
 from benchmarks.port.timed_seats import SESSION, line_to
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.client import CoordinatorLine

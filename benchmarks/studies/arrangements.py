@@ -17,10 +17,10 @@ from benchmarks.studies.arranged import (
     ArrangedStudy,
 )
 from benchmarks.timing import cpu_seconds, one_thread
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.paillier import SecretKey, generate
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER

@@ -8,21 +8,21 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.studies.accuracy import KEY
+from benchmarks.accuracy.accuracy import KEY
 from benchmarks.studies.text import LABELLING, synthetic_documents
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.rados import Moments, solve
 from sottovoce.study import StudyPlan
 from sottovoce.study.automatic_features import CHARACTERS, WORDS
 from sottovoce.study.stages.contributions import MomentPlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.blocks import Blocks
+from sottovoce.text.dictionary.selection import chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.features import FeatureSpace
 from sottovoce.text.passes import rounded_count, training_examples
 from sottovoce.text.reading import NGrams, Reading
-from sottovoce.text.selection import chosen
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 from unittest.mock import patch
 
 from sottovoce.study.rehearsal import refuse_unfit
-from sottovoce.transport.mailbox_tables import MailboxTables
-from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.mailbox.mailbox_tables import MailboxTables
+from sottovoce.transport.server.request_handlers import RequestHandlers
 
 
 @dataclass

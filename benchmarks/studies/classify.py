@@ -21,7 +21,7 @@ from scipy import sparse
 from benchmarks.arithmetic.schemes import Phe
 from benchmarks.studies.quorum_classify import QuorumParties
 from benchmarks.timing import interleaved, one_thread
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.numbers.ring import share, to_ring
@@ -42,9 +42,9 @@ from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.centring import Ends
 from sottovoce.study.stages.contributions import solve_plan
 from sottovoce.study.totals import Totals
-from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.text.features import NORM_PARTS, FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.labels import Labels
 
 Progress = Callable[[str], None]

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Self
 
-from benchmarks.studies.accuracy import AccuracySetting, SplitPair, simulated_peers
-from benchmarks.studies.sealed import (
+from benchmarks.accuracy.accuracy import AccuracySetting, SplitPair, simulated_peers
+from benchmarks.accuracy.sealed import (
     SealedTask,
     frequent_enough,
     known_tasks,
@@ -22,8 +22,8 @@ from benchmarks.studies.sealed import (
 )
 from benchmarks.studies.steps import StepCounter
 from benchmarks.timing import cpu_seconds, one_thread
-from sottovoce.cli.measurements import Row
-from sottovoce.course import memory
+from sottovoce.cli.terminal.measurements import Row
+from sottovoce.course.training import memory
 from sottovoce.datasets import clinical_notes
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy

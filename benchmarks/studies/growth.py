@@ -24,14 +24,14 @@ from benchmarks.studies.site import WORDS_A_DOCUMENT, by_processes, parted, writ
 from sottovoce.pictures.charts import DIAGONAL, Axis, line
 from sottovoce.pictures.page import style
 from sottovoce.study.moment_sums import RowWeights, parted_moments
-from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC
+from sottovoce.text.dictionary.selection import Selection, chosen
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.passes import CountPlan, PartReader, count, kept_columns
-from sottovoce.text.selection import Selection, chosen
 
 SMALL = 20_000
 """Documents of the axes on which something else grows."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.studies.text import LABELLING, synthetic_documents
 from benchmarks.timing import cpu_seconds, one_thread, peak_megabytes
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.config.study_file import parse_study
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import ConsentQuestion, JoinOptions

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from benchmarks.studies.carried import Carried, counted
 from benchmarks.timing import cpu_seconds, one_thread
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
-from sottovoce.course.memory import run_study
+from sottovoce.course.training.memory import run_study
 from sottovoce.datasets import clinical_notes
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage

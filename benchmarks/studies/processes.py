@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.studies.networked import NetworkTrial, Progress, notes
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.config.study_file import parse_study
 from sottovoce.demo.processes import Command, commands
 from sottovoce.sources.writing import write_documents

@@ -26,9 +26,9 @@ from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.stages.centring import Ends
 from sottovoce.study.stages.contributions import solve_plan
 from sottovoce.study.totals import Totals
-from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 
 SITES = tuple(f"site {number}" for number in range(1, 10))
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.clusters import LocalCores
 from sottovoce.clusters.local_cores import usable_cores
-from sottovoce.course.memory import run_study
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.sources import SourceOptions, open_source
 from sottovoce.sources.parting.parts import list_parts, parts_of

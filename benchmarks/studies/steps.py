@@ -12,11 +12,11 @@ from operator import add
 
 import numpy as np
 
-from benchmarks.studies.accuracy import simulated_peers
-from benchmarks.studies.sealed import SealedTask, frequent_enough, study_plan
+from benchmarks.accuracy.accuracy import simulated_peers
+from benchmarks.accuracy.sealed import SealedTask, frequent_enough, study_plan
 from benchmarks.studies.train import KEY_BITS, PeersAndTest, TrainTrial
 from benchmarks.timing import one_thread
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.entropy import SystemEntropy
 from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.runner import Meddler
@@ -37,11 +37,11 @@ from sottovoce.study.stages.joint_mean import own_apart
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.solving import SolveNumbers
 from sottovoce.study.totals import Totals, published
+from sottovoce.text.dictionary.hashing import PUBLIC
+from sottovoce.text.dictionary.selection import chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.passes import rounded_count
-from sottovoce.text.selection import chosen
 from sottovoce.wire.codec import Codec, tag_of
 
 Progress = Callable[[str], None]

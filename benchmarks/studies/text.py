@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import interleaved, peak_megabytes
-from sottovoce.cli.measurements import Row
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.clusters import LocalCores
 from sottovoce.rados import Moments
 from sottovoce.text.chunks import Workers, working_with
-from sottovoce.text.dictionaries import Dictionary, HashedDictionary
+from sottovoce.text.dictionary.dictionaries import Dictionary, HashedDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC
+from sottovoce.text.dictionary.selection import Selection, chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count, examples
-from sottovoce.text.selection import Selection, chosen
 
 WORDS = 30_000
 LENGTH = 100

@@ -19,9 +19,9 @@ from typing import Any
 from benchmarks.studies.rosters import roster_for
 from benchmarks.studies.text import LABELLING, synthetic_documents
 from benchmarks.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
-from sottovoce.cli.measurements import Row
-from sottovoce.course.memory import run_study
+from sottovoce.cli.terminal.measurements import Row
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey

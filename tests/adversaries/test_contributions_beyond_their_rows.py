@@ -16,8 +16,8 @@ import pytest
 from harness.entities import toy, wards
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import MismatchError, ViolationError
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.conversation import Party

@@ -11,7 +11,7 @@ from sottovoce.errors import MismatchError
 from sottovoce.paillier import generate_insecure_for_tests
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.stages import preparation
-from sottovoce.text.counts import CountLayout, Counts, Numbers
+from sottovoce.text.dictionary.counts import CountLayout, Counts, Numbers
 
 BUCKET_BITS, ALL_WORDS = 8, 2**8
 MALLORY = "north"

@@ -15,10 +15,10 @@ from harness.studies import BINARY, Case, Documents, notes
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Plain, SecretKey
-from sottovoce.protocols.shares import tally, undealt_tally
+from sottovoce.protocols.shares.labels import tally, undealt_tally
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.queries import evaluation
-from sottovoce.study.queries.figures import truth_of
+from sottovoce.study.evaluations import evaluation
+from sottovoce.study.evaluations.figures import truth_of
 from sottovoce.study.queries.score_shares import RowOrder
 
 # Totals of so few rows leave these places of a count free.

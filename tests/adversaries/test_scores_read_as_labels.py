@@ -7,8 +7,8 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import ViolationError
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.in_memory import Setting

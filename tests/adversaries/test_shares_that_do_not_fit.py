@@ -13,7 +13,7 @@ from harness.entropy import SeededEntropy
 from harness.meddling import Change, is_kind, rewriting
 from harness.studies import BINARY, notes
 from sottovoce import wire
-from sottovoce.course.memory import run_study
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.quorum.sums import ContributionPlane

@@ -15,7 +15,7 @@ from harness.entropy import SeededEntropy
 from harness.meddling import Change, is_kind, rewriting
 from harness.studies import BINARY, notes
 from sottovoce import wire
-from sottovoce.course.memory import run_study
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.quorum.opening import OpenedValues

@@ -9,7 +9,7 @@ from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.stages import preparation
 from sottovoce.study.stages.training import training_side
-from sottovoce.text.counts import Counts
+from sottovoce.text.dictionary.counts import Counts
 
 
 def test_no_exact_total_reaches_the_coordinator(

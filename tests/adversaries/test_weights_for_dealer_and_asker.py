@@ -11,13 +11,14 @@ from harness.studies import BINARY, Case, notes
 from sottovoce.config.study_file import example
 from sottovoce.entropy import Expansion
 from sottovoce.paillier import SecretKey, decrypt
-from sottovoce.protocols.shares import signs, verdict
+from sottovoce.protocols.shares import signs
+from sottovoce.protocols.shares.labels import verdict
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.stages.holdings import integer_rows
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.dictionary.lookup import own_words
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
-from sottovoce.text.lookup import own_words
 
 FEATURES = 24
 ROOT = Path(__file__).parents[2]

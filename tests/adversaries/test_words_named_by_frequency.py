@@ -16,10 +16,10 @@ from sottovoce.numbers.rounding import to_powers
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan, Study
 from sottovoce.study.stages import preparation
-from sottovoce.text.counts import Counts
-from sottovoce.text.dictionaries import Dictionary
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.dictionaries import Dictionary
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.passes import CountPlan
 from sottovoce.text.splits import position

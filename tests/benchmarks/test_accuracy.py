@@ -8,14 +8,14 @@ from random import Random
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.commands import app
-from benchmarks.studies.accuracy import (
+from benchmarks.accuracy.accuracy import (
     AccuracyComparison,
     AccuracySetting,
     simulated_peers,
     split_pairs,
 )
-from benchmarks.studies.corpora import compare_known, compare_source, known_sets
+from benchmarks.accuracy.corpora import compare_known, compare_source, known_sets
+from benchmarks.commands import app
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions
 from sottovoce.text.documents import Document
@@ -107,7 +107,7 @@ def test_too_few_documents_for_a_split_are_refused(tmp_path: Path) -> None:
 
 
 def test_several_labels_a_document_are_refused() -> None:
-    from benchmarks.studies.accuracy import SplitPair, joint_accuracy
+    from benchmarks.accuracy.accuracy import SplitPair, joint_accuracy
 
     both = [Document("x", ("a", "b")), Document("y", ("a",))]
     with pytest.raises(InputError, match="expected one label a document, found 2"):

@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.accuracy.accuracy import AccuracySetting
 from benchmarks.commands import app
 from benchmarks.studies import contributions as bench
-from benchmarks.studies.accuracy import AccuracySetting
 from benchmarks.studies.contributions import known_or_named, measure, notes_task
 from benchmarks.studies.steps import StepCounter, Steps, StepsCase
-from sottovoce.course.memory import run_study
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions

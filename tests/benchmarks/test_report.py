@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.timing import cpu_seconds, interleaved
-from sottovoce.cli.measurements import figure, show, tables
+from sottovoce.cli.terminal.measurements import figure, show, tables
 
 
 @pytest.mark.parametrize(

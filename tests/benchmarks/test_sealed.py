@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.accuracy import sealed as bench
+from benchmarks.accuracy.accuracy import AccuracySetting, SplitPair
+from benchmarks.accuracy.sealed import SealedTask, known_tasks, measure, source_task
 from benchmarks.commands import app
-from benchmarks.studies import sealed as bench
-from benchmarks.studies.accuracy import AccuracySetting, SplitPair
-from benchmarks.studies.sealed import SealedTask, known_tasks, measure, source_task
 from sottovoce.datasets import clinical_notes
 from sottovoce.errors import InputError
 from sottovoce.sources import SourceOptions

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.commands import app
-from benchmarks.studies import table_settings
-from benchmarks.studies.table_settings import (
+from benchmarks.accuracy import table_settings
+from benchmarks.accuracy.table_settings import (
     FOLDS,
     SCHEDULES,
     SETTINGS,
@@ -17,6 +16,7 @@ from benchmarks.studies.table_settings import (
     chosen,
     measure,
 )
+from benchmarks.commands import app
 from sottovoce.datasets import load_ionosphere
 from sottovoce.errors import BoundError
 from sottovoce.study.stages.encrypted import descent_numbers

@@ -26,9 +26,9 @@ from sottovoce.node.kept_facts import keep_alone, keep_evaluation
 from sottovoce.node.site.site_folder import Site, open_site
 from sottovoce.sources import open_source
 from sottovoce.study.choices import Verdict
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.queries.explanations import CarryingWord
-from sottovoce.study.queries.figures import Evaluation
 from sottovoce.text.documents import Document
 
 ROWS = 'note,age,label\n"fever, rash",40,x\nwell,,y\n,50,z\n'

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from sottovoce import cli
-from sottovoce.cli import progress
+from sottovoce.cli.terminal import progress
 
 BRAT = Path(__file__).parent.parent / "data" / "brat"
 SECRET = "confidential words"

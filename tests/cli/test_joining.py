@@ -124,7 +124,7 @@ def test_a_study_that_is_over_says_what_happened_and_what_can_be_done(
     error: type[SottovoceError],
     code: int,
 ) -> None:
-    from sottovoce.cli.event_text import code_of
+    from sottovoce.cli.terminal.event_text import code_of
 
     home = tmp_path / "stanmore"
     invitation = Invitation.parse((tmp_path / "sent" / "stanmore").read_text())

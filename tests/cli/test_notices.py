@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.cli.log_file import LogFile, LogLines
 from sottovoce.cli.notices import Notices
+from sottovoce.cli.terminal.log_file import LogFile, LogLines
 from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events

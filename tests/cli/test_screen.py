@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sottovoce.cli import consent, screen
+from sottovoce.cli import consent
 from sottovoce.cli.commands import serve
 from sottovoce.cli.commands.status import _show_run, _show_seats
-from sottovoce.cli.evaluation_table import show_evaluation
-from sottovoce.cli.screen import folded
-from sottovoce.cli.watching import Watch
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.evaluation_table import show_evaluation
+from sottovoce.cli.terminal.screen import folded
+from sottovoce.cli.terminal.watching import Watch
 from sottovoce.node.events import Enrolled
 from sottovoce.node.memberships import SeatStatus, StudyStatus
-from sottovoce.study.queries.figures import Evaluation
-from sottovoce.study.queries.roc import Roc
+from sottovoce.study.evaluations.figures import Evaluation
+from sottovoce.study.evaluations.roc import Roc
 from sottovoce.text.labels import Labels
 
 WAITS = (
@@ -111,7 +112,7 @@ def test_who_answered_beforehand_waits_for_no_pager(
 
     paged: list[bool] = []
     console = Paging(file=io.StringIO(), force_terminal=True, width=80, height=24)
-    monkeypatch.setattr("sottovoce.cli.screen.console", lambda: console)
+    monkeypatch.setattr("sottovoce.cli.terminal.screen.console", lambda: console)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     consent.show_card(Card(), pages=pages)  # type: ignore[arg-type]
     assert bool(paged) is pages

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.cli.log_file import LogFile
 from sottovoce.cli.running import run
-from sottovoce.cli.watching import Watch
+from sottovoce.cli.terminal.log_file import LogFile
+from sottovoce.cli.terminal.watching import Watch
 from sottovoce.errors import InputError
 from sottovoce.node import events
 
@@ -25,7 +25,7 @@ import asyncio, sys
 from pathlib import Path
 import typer
 from sottovoce import cli
-from sottovoce.cli.log_file import LogFile
+from sottovoce.cli.terminal.log_file import LogFile
 from sottovoce.cli.running import run
 
 app = typer.Typer()
@@ -96,7 +96,7 @@ _RENAMED = """
 import os, signal
 from pathlib import Path
 from sottovoce.cli.hangups import hold_hangups
-from sottovoce.cli.log_file import LogFile
+from sottovoce.cli.terminal.log_file import LogFile
 hold_hangups()
 opened = LogFile._opened
 def renamed(log):

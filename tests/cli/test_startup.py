@@ -17,7 +17,8 @@ HEAVY = {"aiohttp", "asyncio", "gmpy2", "numpy", "rich", "scipy", "sklearn", "jo
 LAZY = ("cli", "ledger", "paillier", "rados", "study", "wire")
 SAY = """
 import json, os, sys
-from sottovoce.cli import program, screen
+from sottovoce.cli import program
+from sottovoce.cli.terminal import screen
 first = screen.say
 def say(*words, **style):
     print(json.dumps(sorted(sys.modules)), file=sys.stderr)

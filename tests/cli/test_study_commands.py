@@ -21,8 +21,8 @@ from sottovoce.errors import InputError, OpenPermissionsError, SottovoceError
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.invitations import Invitation
 from sottovoce.node.kept_facts import keep_evaluation
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.text.labels import Labels
 
 

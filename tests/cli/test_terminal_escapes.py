@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from harness.commands import call
 from harness.entropy import SeededEntropy
 from sottovoce import cli
-from sottovoce.cli import event_text, screen
-from sottovoce.cli.escaping_console import EscapingConsole
-from sottovoce.cli.watching import Watch
+from sottovoce.cli.terminal import event_text, screen
+from sottovoce.cli.terminal.escaping_console import EscapingConsole
+from sottovoce.cli.terminal.watching import Watch
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.course import news
 from sottovoce.errors import InputError, MalformedError, StoppedError

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from sottovoce.cli import approval_prompt
 from sottovoce.cli.approval_prompt import PersonGate, gate_of
 from sottovoce.cli.consent import asked
-from sottovoce.cli.watching import Amount, TimeLeft, Watch, as_line, in_words
+from sottovoce.cli.terminal.watching import Amount, TimeLeft, Watch, as_line, in_words
 from sottovoce.course import news
 from sottovoce.course.stage_progress import StageProgress
 from sottovoce.errors import InputError

@@ -20,9 +20,9 @@ from sottovoce.estimators.plain_text import PlainText
 from sottovoce.study.plan import StudyPlan
 from sottovoce.text import chunks
 from sottovoce.text.chunks import Workers, working_with
-from sottovoce.text.counts import Counts
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count

@@ -22,15 +22,15 @@ from sottovoce.sources.parting.parts import SourcePart, list_parts, parts_of
 from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.chunks import Workers, working_with
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.dictionary.selection import Selection, chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import provide
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.parts import PartedDocuments, PartTask, mapped
 from sottovoce.text.passes import CountPlan, PartReader, count, kept_columns
-from sottovoce.text.selection import Selection, chosen
 
 KEY = DictionaryKey(bytes(32))
 LABELLING = Labelling(Labels(("a", "b")))

@@ -8,13 +8,13 @@ from harness.entropy import SeededEntropy
 from harness.examples import query_courses
 from harness.examples.courses import Told
 from harness.examples.query_courses import PEERS, seat_of
-from sottovoce.course.inputs import Started
 from sottovoce.course.queries import coordinator as coordinator_service
 from sottovoce.course.queries.actions import ForgetOthers
 from sottovoce.course.queries.coordinator import CoordinatorService
 from sottovoce.course.queries.records import EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.terms import Terms, WaitingLimits, planned
+from sottovoce.course.training.inputs import Started
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.roster import Participant, Role, Roster, member_of
 from sottovoce.study.study import Study

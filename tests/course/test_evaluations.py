@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from harness.examples.query_courses import PEERS, Told, told_by
-from sottovoce.course.actions import Action, Emit, Tell, WakeAt
 from sottovoce.course.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -13,7 +12,6 @@ from sottovoce.course.control import (
     OpenedEvaluation,
     RefusedEvaluation,
 )
-from sottovoce.course.inputs import Failure, Seen, Tick
 from sottovoce.course.news import Refused
 from sottovoce.course.queries import evaluating
 from sottovoce.course.queries.actions import (
@@ -32,8 +30,10 @@ from sottovoce.course.queries.inputs import (
     EvaluationWanted,
     SumsKnown,
 )
+from sottovoce.course.training.actions import Action, Emit, Tell, WakeAt
+from sottovoce.course.training.inputs import Failure, Seen, Tick
 from sottovoce.errors import AbsenceError, SottovoceError
-from sottovoce.study.queries.evaluation import HeldEvaluations
+from sottovoce.study.evaluations.evaluation import HeldEvaluations
 
 # Evaluations at the coordinator.
 

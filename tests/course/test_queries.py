@@ -7,7 +7,6 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.examples.query_courses import FIRST, PEERS, Told, seat_of, told_by
-from sottovoce.course.actions import Action, Emit, Tell
 from sottovoce.course.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -20,7 +19,6 @@ from sottovoce.course.control import (
     Rejoining,
     Seating,
 )
-from sottovoce.course.inputs import Failure, Seen, Started, Tick
 from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, Refused
 from sottovoce.course.queries import answering, asking, evaluating, evaluations, helping
 from sottovoce.course.queries import coordinator as coordinator_service
@@ -49,6 +47,8 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
+from sottovoce.course.training.actions import Action, Emit, Tell
+from sottovoce.course.training.inputs import Failure, Seen, Started, Tick
 from sottovoce.errors import AbsenceError, StoppedError, ViolationError
 from sottovoce.study.choices import Engine, Verdict
 from sottovoce.study.plan import StudyPlan

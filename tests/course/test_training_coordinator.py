@@ -6,21 +6,6 @@ from typing import Any
 import pytest
 
 from harness.examples.courses import Told
-from sottovoce.course.actions import (
-    CleanUp,
-    DropAll,
-    DropSession,
-    Emit,
-    Keep,
-    KeepResult,
-    KeptWith,
-    LeaveOut,
-    RecallAttempt,
-    RunAttempt,
-    Serve,
-    TakeSeat,
-    WakeAt,
-)
 from sottovoce.course.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -39,7 +24,26 @@ from sottovoce.course.control import (
     Seating,
     Stopped,
 )
-from sottovoce.course.inputs import (
+from sottovoce.course.news import AttemptFailed, SeatWaiting, StageEnded, StudyStopped
+from sottovoce.course.phases import STAGES, Phase
+from sottovoce.course.reasons import stopped_error
+from sottovoce.course.terms import Failing
+from sottovoce.course.training.actions import (
+    CleanUp,
+    DropAll,
+    DropSession,
+    Emit,
+    Keep,
+    KeepResult,
+    KeptWith,
+    LeaveOut,
+    RecallAttempt,
+    RunAttempt,
+    Serve,
+    TakeSeat,
+    WakeAt,
+)
+from sottovoce.course.training.inputs import (
     CleanedUp,
     Failure,
     Heard,
@@ -55,11 +59,7 @@ from sottovoce.course.inputs import (
     SumsAgreed,
     Tick,
 )
-from sottovoce.course.news import AttemptFailed, SeatWaiting, StageEnded, StudyStopped
-from sottovoce.course.phases import STAGES, Phase
-from sottovoce.course.reasons import stopped_error
-from sottovoce.course.terms import Failing
-from sottovoce.course.training_coordinator import HEARS, PHASES, TABLE, step
+from sottovoce.course.training.training_coordinator import HEARS, PHASES, TABLE, step
 from sottovoce.course.view import view_of
 from sottovoce.errors import MisuseError
 from sottovoce.study.attempts import MOST_ATTEMPTS, Stage

@@ -5,20 +5,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sottovoce.course.actions import (
-    Action,
-    AskConsent,
-    CleanUp,
-    ComeBack,
-    DropSession,
-    EndCourse,
-    KeepResult,
-    LeaveOut,
-    RecallAttempt,
-    RunAttempt,
-    Serve,
-    Tell,
-)
 from sottovoce.course.control import (
     COORDINATOR,
     Begin,
@@ -37,7 +23,23 @@ from sottovoce.course.control import (
     Seating,
     Stopped,
 )
-from sottovoce.course.inputs import (
+from sottovoce.course.phases import Phase
+from sottovoce.course.terms import Terms
+from sottovoce.course.training.actions import (
+    Action,
+    AskConsent,
+    CleanUp,
+    ComeBack,
+    DropSession,
+    EndCourse,
+    KeepResult,
+    LeaveOut,
+    RecallAttempt,
+    RunAttempt,
+    Serve,
+    Tell,
+)
+from sottovoce.course.training.inputs import (
     CleanedUp,
     ConsentGiven,
     ConsentRefused,
@@ -49,10 +51,8 @@ from sottovoce.course.inputs import (
     Started,
     Withdrew,
 )
-from sottovoce.course.participant_record import Helped, ParticipantRecord, Participation
-from sottovoce.course.phases import Phase
-from sottovoce.course.terms import Terms
-from sottovoce.course.training_participant import (
+from sottovoce.course.training.participant_record import Helped, ParticipantRecord, Participation
+from sottovoce.course.training.training_participant import (
     HEARS,
     PHASES,
     TABLE,

@@ -22,7 +22,7 @@ from sottovoce.console.listening import console_tls
 from sottovoce.console.work import labelled_path
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.news import StageBegan, StudyFinished
-from sottovoce.course.training_state import Training
+from sottovoce.course.training.training_state import Training
 from sottovoce.errors import InputError, JournalError, SottovoceError, ViolationError
 from sottovoce.node.api import Classified, ConsentQuestion, Joined
 from sottovoce.node.events import Event, RosterKnown

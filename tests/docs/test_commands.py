@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from harness.commands import call
-from sottovoce.cli import event_text
+from sottovoce.cli.terminal import event_text
 from sottovoce.config.study_file import example
 from sottovoce.course.phases import Phase
 from sottovoce.errors import InputError

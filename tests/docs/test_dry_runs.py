@@ -127,12 +127,12 @@ def test_a_file_source(copy: Copy) -> None:
     sources, sheet = "src/sottovoce/sources", '    XLSX = "xlsx"\n'
     message = '    MESSAGE = "message"\n'
     copy.replace(f"{sources}/options.py", sheet, sheet + message)
-    copy.write(f"{sources}/messages.py", READER)
+    copy.write(f"{sources}/formats/messages.py", READER)
     opening = f"{sources}/opening.py"
     copy.replace(
         opening,
         "from sottovoce.sources.options import Format, SourceOptions\n",
-        "from sottovoce.sources.messages import MessageReader\n"
+        "from sottovoce.sources.formats.messages import MessageReader\n"
         "from sottovoce.sources.options import Format, SourceOptions\n",
     )
     suffix = '    ".xlsx": Format.XLSX,\n'

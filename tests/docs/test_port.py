@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sottovoce.transport.problems import DISK_FULL
-from sottovoce.transport.server import build_app
+from sottovoce.transport.server.server import build_app
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "port.md").read_text(encoding="utf-8")

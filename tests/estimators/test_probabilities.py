@@ -17,9 +17,9 @@ from sottovoce.estimators.probabilities import (
     from_scores,
 )
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.evaluations.calibration import MARGINS, Calibration
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.policy import Policy
-from sottovoce.study.queries.calibration import MARGINS, Calibration
-from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.release import Release
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels

@@ -13,9 +13,9 @@ from sottovoce.keyfiles import released_models
 from sottovoce.keyfiles.released_models import ReleasedModel, write_released
 from sottovoce.study import InsecureToyPlan
 from sottovoce.text.columns import ROW, Numeric
-from sottovoce.text.dictionaries import GivenDictionary
+from sottovoce.text.dictionary.dictionaries import GivenDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.labels import Labels
 
 

@@ -11,10 +11,10 @@ from sottovoce.errors import InputError
 from sottovoce.protocols.identities import Identity
 from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.connections import Server
-from sottovoce.transport.limits import Limits
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.server import build_app, serve
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.server.connections import Server
+from sottovoce.transport.server.limits import Limits
+from sottovoce.transport.server.server import build_app, serve
 
 STUDY = "study-1"
 

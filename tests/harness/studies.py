@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.entropy import SeededEntropy
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.datasets import Note, clinical_notes
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.identities import Identity

@@ -11,7 +11,7 @@ import pytest
 
 from harness.network import Network, network
 from sottovoce.course.news import StudyFinished
-from sottovoce.text.hashing import DictionaryKey
+from sottovoce.text.dictionary.hashing import DictionaryKey
 
 SITES = ("north", "harbour", "valley")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.network import Network, network
-from sottovoce.cli.event_text import REFUSED, code_of
+from sottovoce.cli.terminal.event_text import REFUSED, code_of
 from sottovoce.errors import StoppedError, WithdrawnError
 from sottovoce.ledger import LedgerLine, LineKind, read_ledger
 from sottovoce.node.api import Joined

@@ -9,10 +9,10 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.examples.absence import Absence
 from harness.network import Network, described, network, study_text
-from sottovoce.course.complaints import Judgement, believed, complaints, judged
 from sottovoce.course.control import COORDINATOR, Failed
 from sottovoce.course.news import AttemptFailed
-from sottovoce.course.training_record import Report, TrainingRecord
+from sottovoce.course.training.complaints import Judgement, believed, complaints, judged
+from sottovoce.course.training.training_record import Report, TrainingRecord
 from sottovoce.errors import AbsenceError, StoppedError
 from sottovoce.node.seat.deciders import Effect, RunningProgram
 from sottovoce.node.seat.seat_runtime import SeatRuntime

@@ -8,7 +8,6 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from harness.network import Network, network
-from sottovoce.course.actions import Action, RunAttempt
 from sottovoce.course.control import (
     COORDINATOR,
     AskedQuery,
@@ -18,6 +17,7 @@ from sottovoce.course.control import (
     Seating,
     control_session,
 )
+from sottovoce.course.training.actions import Action, RunAttempt
 from sottovoce.errors import ViolationError
 from sottovoce.node.coordinator.training_coordinator import TrainingCoordinator
 from sottovoce.node.seat.deciders import Effect, Waits

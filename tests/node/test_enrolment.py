@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.network import network, read_toy
-from sottovoce.course.inputs import Tick
 from sottovoce.course.phases import Phase
+from sottovoce.course.training.inputs import Tick
 from sottovoce.errors import InputError, StoppedError, TheirError
 from sottovoce.node.coordinator.registry import Ticket
 from sottovoce.node.coordinator.serving import create_study, invite_again

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from harness.network import Network, network
-from sottovoce.course.actions import Tell
 from sottovoce.course.control import COORDINATOR, OpenedEvaluation
 from sottovoce.course.news import Refused
 from sottovoce.course.queries import evaluations
 from sottovoce.course.queries.evaluations import Evaluations
 from sottovoce.course.table import Turn
+from sottovoce.course.training.actions import Tell
 from sottovoce.errors import MisuseError, ViolationError
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.coordinator.serving import registries
 from sottovoce.node.kept_facts import kept_costs, kept_evaluations
 from sottovoce.node.site.leaving import withdraw
-from sottovoce.study.queries.evaluation_record import figures
+from sottovoce.study.evaluations.evaluation_record import figures
 
 FOUR = ("north", "harbour", "valley", "lakeside")
 THREE = FOUR[:3]

@@ -12,7 +12,7 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.network import Network, network, read_toy
 from sottovoce.course.control import COORDINATOR, AskedQuery, Stopped, control_session
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.errors import InputError, StoppedError
 from sottovoce.ledger import read_ledger
 from sottovoce.node.coordinator import serving

@@ -10,8 +10,8 @@ from sottovoce.errors import DamagedFileError
 from sottovoce.node.events import EvaluationHeld, Event, Moved
 from sottovoce.node.kept_facts import FactKeeper, kept_costs, kept_evaluations
 from sottovoce.node.site.shown_card import kept_consent
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.text.labels import Labels
 
 

@@ -11,7 +11,7 @@ from harness.examples.absence import Absence
 from harness.network import Network, network, read_toy
 from sottovoce.course import control
 from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded, StudyStopped
-from sottovoce.course.training_state import Training
+from sottovoce.course.training.training_state import Training
 from sottovoce.errors import InputError, StoppedError, WithdrawnError
 from sottovoce.ledger import Entry, LineKind, SiteLedger, read_ledger
 from sottovoce.node.api import ConsentQuestion, Joined
@@ -27,7 +27,7 @@ from sottovoce.protocols.seat import Packet
 from sottovoce.study.relay import Letter, Relay
 from sottovoce.study.stages import preparation
 from sottovoce.study.study import Study
-from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.wire import Codec
 from sottovoce.wire.codec import tag_of
 

@@ -22,7 +22,7 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.study.relay import Letter, largest_letter
 from sottovoce.study.study import largest_message
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.limits import PART
+from sottovoce.transport.server.limits import PART
 
 SITES = ("north", "harbour", "valley")
 
@@ -146,7 +146,7 @@ def test_a_seat_that_fills_the_disk_leaves_room_for_the_other_studies(
     def usage(_: Path) -> SimpleNamespace:
         return SimpleNamespace(total=total, free=total - sum(sent))
 
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+    monkeypatch.setattr("sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", usage)
 
     async def fill(line: CoordinatorLine) -> None:
         for number in range(2 * total // len(body)):

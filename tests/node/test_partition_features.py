@@ -16,7 +16,7 @@ from sottovoce.config.study_file import parse_study
 from sottovoce.course.news import SeatWaiting
 from sottovoce.errors import InputError
 from sottovoce.study.arrangement import Partition, Remote
-from sottovoce.study.queries.evaluation import check_enough_peers
+from sottovoce.study.evaluations.evaluation import check_enough_peers
 from sottovoce.text.documents import Document
 
 OWN = {"north": "pulse", "harbour": "sugar", "valley": "sight"}

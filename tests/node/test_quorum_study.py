@@ -5,8 +5,8 @@ from pathlib import Path
 
 from harness.entropy import SeededEntropy
 from harness.network import Network, described, network
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.node.events import Moved
 from sottovoce.study import Study
 from sottovoce.study.roster import draw_roster

@@ -14,13 +14,13 @@ from harness.entropy import SeededEntropy
 from harness.letters import Noise
 from harness.network import toy_key
 from sottovoce.course.control import COORDINATOR, Begin, Declined, Seating
-from sottovoce.course.inputs import Started
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.terms import Terms, WaitingLimits, planned
-from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import TRAINING
+from sottovoce.course.training.inputs import Started
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
+from sottovoce.course.training.training_record import TrainingRecord
+from sottovoce.course.training.training_state import TRAINING
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.node.coordinator.training_coordinator import TrainingConditions, TrainingCoordinator

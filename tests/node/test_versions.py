@@ -15,7 +15,7 @@ from sottovoce.node.site.site_folder import open_site
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import salt_path
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 
 FIRST = Path(__file__).parents[1] / "data" / "first_version"
 SESSION = b"s" * 32

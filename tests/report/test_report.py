@@ -17,9 +17,9 @@ from sottovoce.report.card_page import card_page
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
 from sottovoce.report.report import report
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.queries.evaluation_record import KeptEvaluation, figures
-from sottovoce.study.queries.figures import Evaluation
-from sottovoce.study.queries.roc import Roc
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation, figures
+from sottovoce.study.evaluations.figures import Evaluation
+from sottovoce.study.evaluations.roc import Roc
 from sottovoce.text.labels import Labels
 
 PARTS = (

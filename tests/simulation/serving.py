@@ -14,9 +14,6 @@ from harness.letters import Salted
 from simulation.journals import CrashingJournal
 from simulation.parts import Noting
 from simulation.site import COORDINATOR, Site
-from sottovoce.course.actions import Action, WakeAt
-from sottovoce.course.inputs import Failure, Seen, Tick
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries import coordinator, seat
 from sottovoce.course.queries.actions import (
@@ -53,6 +50,9 @@ from sottovoce.course.queries.records import (
 from sottovoce.course.queries.seat import ASKING, EVALUATING, SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.terms import Terms
+from sottovoce.course.training.actions import Action, WakeAt
+from sottovoce.course.training.inputs import Failure, Seen, Tick
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy
 from sottovoce.errors import JournalError, ReplayError, SottovoceError
 from sottovoce.node.seat.decider_carrier import read_record
@@ -60,8 +60,8 @@ from sottovoce.node.seat.durable_seat import DurableSeat, Packer, SeatSession
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.study.choices import Verdict
+from sottovoce.study.evaluations.evaluation import HeldEvaluations
 from sottovoce.study.queries.budget import QueryBook
-from sottovoce.study.queries.evaluation import HeldEvaluations
 from sottovoce.study.relay import Letter
 from sottovoce.study.study import Study
 from sottovoce.wire import Codec

@@ -13,8 +13,10 @@ from zlib import crc32
 
 from harness.entropy import SeededEntropy
 from simulation.parts import Made, Noting, Parts
-from sottovoce.course import training_coordinator, training_participant
-from sottovoce.course.actions import (
+from sottovoce.course.control import Leaving, read_control
+from sottovoce.course.phases import Phase
+from sottovoce.course.training import training_coordinator, training_participant
+from sottovoce.course.training.actions import (
     Action,
     AskConsent,
     CleanUp,
@@ -29,8 +31,7 @@ from sottovoce.course.actions import (
     Tell,
     WakeAt,
 )
-from sottovoce.course.control import Leaving, read_control
-from sottovoce.course.inputs import (
+from sottovoce.course.training.inputs import (
     CleanedUp,
     ConsentGiven,
     Failure,
@@ -43,10 +44,9 @@ from sottovoce.course.inputs import (
     Tick,
     Withdrew,
 )
-from sottovoce.course.participant_record import SEAT, ParticipantRecord, Participation
-from sottovoce.course.phases import Phase
-from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import TRAINING, Training
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord, Participation
+from sottovoce.course.training.training_record import TrainingRecord
+from sottovoce.course.training.training_state import TRAINING, Training
 from sottovoce.entropy import Expansion
 from sottovoce.errors import JournalError, SottovoceError, ViolationError
 from sottovoce.node.seat.decider_carrier import KEPT, read_record

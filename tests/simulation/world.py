@@ -12,9 +12,9 @@ from simulation.journals import Crash
 from simulation.mailbox import BrokenError, ConflictError, Mailbox
 from simulation.parts import Parts
 from simulation.site import COORDINATOR, Site
-from sottovoce.course.inputs import SeatTaken
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
+from sottovoce.course.training.inputs import SeatTaken
 from sottovoce.errors import CopyError, SottovoceError, ViolationError
 from sottovoce.study.relay import Letter
 

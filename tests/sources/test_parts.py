@@ -118,7 +118,7 @@ def test_row_groups_and_files_of_a_folder(tmp_path: Path, monkeypatch: pytest.Mo
     table = arrow.table({"note": [f"n {n}" for n in range(50)], "kind": ["a"] * 50})
     parquet.write_table(table, tmp_path / "notes.parquet", row_group_size=7)
     assert len(assert_same_as_whole(tmp_path / "notes.parquet").parts) == 8
-    monkeypatch.setattr("sottovoce.sources.folders._FEWEST_FILES", 4)
+    monkeypatch.setattr("sottovoce.sources.formats.folders._FEWEST_FILES", 4)
     for number in range(11):
         place = tmp_path / "folder" / "ab"[number % 2] / f"{number}.txt"
         place.parent.mkdir(parents=True, exist_ok=True)

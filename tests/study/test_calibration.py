@@ -5,9 +5,9 @@ import pytest
 
 from sottovoce.errors import MisuseError
 from sottovoce.estimators.probabilities import calibrations, from_bins, from_scores, held
-from sottovoce.study.queries.calibration import MOST_BINS, Calibration
-from sottovoce.study.queries.figures import Evaluation
-from sottovoce.study.queries.roc import counted
+from sottovoce.study.evaluations.calibration import MOST_BINS, Calibration
+from sottovoce.study.evaluations.figures import Evaluation
+from sottovoce.study.evaluations.roc import counted
 from sottovoce.study.queries.thresholds import ROC_THRESHOLDS
 from sottovoce.text.labels import Labels
 

@@ -12,7 +12,7 @@ from harness.studies import Case, notes
 from sottovoce.study.stages.contributions import local_moments
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.totals import Totals
-from sottovoce.text.dictionaries import HashedDictionary
+from sottovoce.text.dictionary.dictionaries import HashedDictionary
 from sottovoce.text.features import FeatureSpace
 
 TESTS = Path(__file__).parent.parent

@@ -14,12 +14,12 @@ from harness.studies import Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.protocols.blind_sum import pairwise
+from sottovoce.study.evaluations.evaluation import EvaluationSize, JointConfusion
+from sottovoce.study.evaluations.figures import Evaluation, confusion, own_view, truth_of
+from sottovoce.study.evaluations.roc import Roc, RocSide, counted, shown_points
 from sottovoce.study.plan import FEWEST_EVALUATED
 from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.classification import DealRequest, VerdictWarning
-from sottovoce.study.queries.evaluation import EvaluationSize, JointConfusion
-from sottovoce.study.queries.figures import Evaluation, confusion, own_view, truth_of
-from sottovoce.study.queries.roc import Roc, RocSide, counted, shown_points
 from sottovoce.study.queries.scoring import counting_ring
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
@@ -193,7 +193,7 @@ def test_the_evaluator_opens_no_table_of_too_few_documents_whatever_it_is_told(
         lambda _: EvaluationSize(enough=True),
     )
     # A coordinator that goes on all the same, having told everybody that there are enough.
-    monkeypatch.setattr("sottovoce.study.queries.evaluation.check_size", lambda _: None)
+    monkeypatch.setattr("sottovoce.study.evaluations.evaluation.check_size", lambda _: None)
     with pytest.raises(ViolationError, match=r"coordinator: expected at least 20 .* found fewer"):
         outcome.evaluate(few.documents)
     assert outcome.views["north"].of(EvaluationSize) == [EvaluationSize(enough=True)]

@@ -10,7 +10,7 @@ from harness.meddling import Crashing
 from harness.studies import Case
 from sottovoce.errors import AbsenceError, InputError, MisuseError
 from sottovoce.paillier import decrypt_residues
-from sottovoce.protocols.shares.row_scores import AskedRows
+from sottovoce.protocols.shares.labels.row_scores import AskedRows
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Verdict
 from sottovoce.study.plan import KNOWN_QUERIES_PER_FEATURE, StudyPlan

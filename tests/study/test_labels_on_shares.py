@@ -18,9 +18,9 @@ from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationErr
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, SecretKey
-from sottovoce.protocols.shares.row_scores import AskedRows, MaskedModel, RowSeeds
+from sottovoce.protocols.shares.labels.row_scores import AskedRows, MaskedModel, RowSeeds
+from sottovoce.protocols.shares.labels.verdict import VerdictShare
 from sottovoce.protocols.shares.signs import ComparandShare
-from sottovoce.protocols.shares.verdict import VerdictShare
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.arrangement import Arrangement, Weights
 from sottovoce.study.card.card import StudyCard

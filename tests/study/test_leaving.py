@@ -10,9 +10,9 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.meddling import Crashing, Holding, is_kind, rewriting
 from harness.studies import BINARY, Case, notes
-from sottovoce.course.memory import StudyRun
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import StudyRun
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.paillier import SecretKey
 from sottovoce.rados import joined, solve

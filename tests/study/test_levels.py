@@ -11,7 +11,7 @@ from harness.studies import Case, notes
 from sottovoce.errors import InputError
 from sottovoce.paillier import SecretKey
 from sottovoce.study import InsecureToyPlan
-from sottovoce.study.queries.figures import Evaluation, confusion
+from sottovoce.study.evaluations.figures import Evaluation, confusion
 from sottovoce.text.documents import Document, Fragment, Span
 from sottovoce.text.features import FeatureReader
 from sottovoce.text.labelling import Labelling, Scheme

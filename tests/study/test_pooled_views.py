@@ -13,8 +13,8 @@ from harness.noise import FEWEST, assert_looks_uniform, assert_shows_structure
 from harness.studies import BINARY, notes
 from sottovoce.attacks.everything import attack_everything
 from sottovoce.attacks.recovered import score
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.numbers.ring import decode, from_ring, to_ring
 from sottovoce.protocols.quorum.bit_check import CheckedShare

@@ -14,9 +14,9 @@ from sottovoce.errors import InputError, MisuseError, SottovoceError, ViolationE
 from sottovoce.numbers.rounding import rounded_up
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.runner import converse
-from sottovoce.protocols.shares.carries import DigitTests
 from sottovoce.protocols.shares.holders import deal_seeds
-from sottovoce.protocols.shares.undealt import LabelShare, MaskedChoices
+from sottovoce.protocols.shares.labels.carries import DigitTests
+from sottovoce.protocols.shares.labels.undealt import LabelShare, MaskedChoices
 from sottovoce.rados import Moments
 from sottovoce.study.queries.budget import QueryGrant, QueryRequest
 from sottovoce.study.queries.classification import MaskedScores, answer, ask

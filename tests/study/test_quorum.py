@@ -13,8 +13,8 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.examples.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.numbers.ring import from_ring
@@ -22,16 +22,16 @@ from sottovoce.protocols.quorum.plan import PART_DISTANCE, hiding_for
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import DealtSeed
-from sottovoce.protocols.shares.verdict import VerdictShare
+from sottovoce.protocols.shares.labels.verdict import VerdictShare
 from sottovoce.rados import joined, solve
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Engine, Verdict
+from sottovoce.study.evaluations.evaluation import JointConfusion
+from sottovoce.study.evaluations.quorum_roc import MOST_TALLIES, _Tally, check_rows, tally_openings
 from sottovoce.study.in_memory import Setting
-from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import label_openings
-from sottovoce.study.queries.quorum_roc import MOST_TALLIES, _Tally, check_rows, tally_openings
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import local_moments, penalties_of
 from sottovoce.study.stages.preparation import Prepared

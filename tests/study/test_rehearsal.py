@@ -18,7 +18,7 @@ from sottovoce.text.columns import ROW, Numeric, as_row
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import NGrams, Reading
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 PLAN = InsecureToyPlan(
     "page", Labels(("routine", "urgent")), features=8, key_bits=768, bucket_bits=10

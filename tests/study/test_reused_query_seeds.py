@@ -10,8 +10,8 @@ from scipy import sparse
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY, Case, notes
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import Entropy
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine

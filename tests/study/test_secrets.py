@@ -8,15 +8,15 @@ import pytest
 from harness.entropy import SeededEntropy
 from harness.noise import assert_looks_uniform
 from harness.studies import Case
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.paillier import decrypt_residues
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.queries.model import ReleasedShare
 from sottovoce.study.stages.contributions import MomentPlan, ShareSeed, share_stream
 from sottovoce.study.stages.encrypted.encrypted_training import CoveredModel
 from sottovoce.study.stages.preparation import DictionaryKeyBox
-from sottovoce.text.hashing import PUBLIC
+from sottovoce.text.dictionary.hashing import PUBLIC
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,15 @@ from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt_residues
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.runner import Conversation, Outcome
-from sottovoce.protocols.shares.carries import CarryPlan, DigitTests, slices
+from sottovoce.protocols.shares.labels.carries import CarryPlan, DigitTests, slices
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.view import View, leaves
 from sottovoce.rados import joined
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.evaluations.evaluation import JointConfusion
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.classification import MaskedScores
-from sottovoce.study.queries.evaluation import JointConfusion
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.scoring import slots_of
 from sottovoce.study.stages.agreement import Agreement

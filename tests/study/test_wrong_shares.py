@@ -10,8 +10,8 @@ from harness.entropy import SeededEntropy
 from harness.meddling import is_kind, rewriting
 from harness.studies import notes
 from sottovoce import wire
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.errors import SottovoceError, ViolationError
 from sottovoce.numbers.residues import PRIMES
 from sottovoce.protocols.messages import Message

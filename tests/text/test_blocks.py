@@ -8,11 +8,11 @@ import pytest
 from harness.examples.encoders import SmallEncoder
 from sottovoce.errors import InputError
 from sottovoce.text.blocks import Blocks, tail_places
-from sottovoce.text.dictionaries import GivenDictionary
+from sottovoce.text.dictionary.dictionaries import GivenDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide, provided
 from sottovoce.text.features import NORM_PARTS, FeatureReader, FeatureSpace
-from sottovoce.text.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.reading import Level, NGrams, Reading
 
 SMALL = provide(SmallEncoder())

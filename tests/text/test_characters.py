@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.text import characters
-from sottovoce.text.characters import character_class
+from sottovoce.text.tokenizing import characters
+from sottovoce.text.tokenizing.characters import character_class
 
 TABLES = ("LETTERS", "DIGITS", "NUMERALS", "MARKS", "ALONE", "SYMBOLS")
 MAKER = Path(__file__).parents[1] / "vectors" / "make_characters.py"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.text.counts import CountLayout, Counts, Distinct, Suppression, Tally
+from sottovoce.text.dictionary.counts import CountLayout, Counts, Distinct, Suppression, Tally
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count

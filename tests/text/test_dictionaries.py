@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from sottovoce.errors import InputError
-from sottovoce.text.counts import Counts, Suppression
-from sottovoce.text.dictionaries import (
+from sottovoce.text.dictionary.counts import Counts, Suppression
+from sottovoce.text.dictionary.dictionaries import (
     Dictionary,
     GivenDictionary,
     HashedDictionary,
     JointDictionary,
     entry_id,
 )
+from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey
+from sottovoce.text.dictionary.lookup import confirms, own_words
+from sottovoce.text.dictionary.selection import Selection, chi_squared, chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
-from sottovoce.text.lookup import confirms, own_words
 from sottovoce.text.passes import CountPlan, count
 from sottovoce.text.reading import Level, NGrams, Reading
-from sottovoce.text.selection import Selection, chi_squared, chosen
 
 KEY = DictionaryKey(bytes(range(32)))
 PAIRS = Reading(ngrams=NGrams((1, 2)))

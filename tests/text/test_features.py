@@ -7,10 +7,14 @@ from hypothesis import strategies as st
 
 from sottovoce.errors import InputError
 from sottovoce.text.columns import GRID, Categorical, Numeric
-from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary, JointDictionary
+from sottovoce.text.dictionary.dictionaries import (
+    GivenDictionary,
+    HashedDictionary,
+    JointDictionary,
+)
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document, Origin
 from sottovoce.text.features import ONE_HOT, FeatureReader, FeatureRows, FeatureSpace, Weighting
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.reading import Level, Reading
 
 KEY = DictionaryKey(bytes(range(32)))

@@ -7,7 +7,7 @@ from sottovoce.text.documents import Document, Fragment, Span
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 TEXT = "acute renal failure and severe chest pain today"
 TYPES = ("Disease", "Symptom")

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import InputError
-from sottovoce.text.dictionaries import gram_id
+from sottovoce.text.dictionary.dictionaries import gram_id
+from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey, mixed
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import PUBLIC, DictionaryKey, mixed
 from sottovoce.text.occurrences import PieceMemory, distinct
 from sottovoce.text.reading import Level, NGrams, Reading
 

@@ -15,9 +15,9 @@ from sottovoce.errors import BoundError, InputError
 from sottovoce.rados.moment_words import MomentWords
 from sottovoce.rados.moments import Moments
 from sottovoce.text.chunks import Workers, working_with
-from sottovoce.text.counts import Distinct
+from sottovoce.text.dictionary.counts import Distinct
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.parts import PartedDocuments, PartTask, inputs_digest, mapped

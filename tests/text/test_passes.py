@@ -14,11 +14,11 @@ from sottovoce.rados import Moments
 from sottovoce.text import chunks, passes
 from sottovoce.text.chunks import Workers, _remotely, chunked, in_order, working_with
 from sottovoce.text.columns import Categorical
-from sottovoce.text.counts import Suppression
-from sottovoce.text.dictionaries import GivenDictionary, HashedDictionary
+from sottovoce.text.dictionary.counts import Suppression
+from sottovoce.text.dictionary.dictionaries import GivenDictionary, HashedDictionary
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document, Fragment, Origin, PackedDocuments, Span
 from sottovoce.text.features import FeatureReader, FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.occurrences import PieceMemory
@@ -32,7 +32,7 @@ from sottovoce.text.passes import (
 )
 from sottovoce.text.reading import Level, NGrams, Reading
 from sottovoce.text.splits import Side, Split, position
-from sottovoce.text.tokens import Token
+from sottovoce.text.tokenizing.tokens import Token
 
 KEY = DictionaryKey(bytes(32))
 LABELLING = Labelling(Labels(("a", "b")))

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import InputError
 from sottovoce.node.site.shown_card import card_of
-from sottovoce.text.counts import Counts
-from sottovoce.text.selection import (
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.selection import (
     CHI_SQUARED,
     FREQUENCY,
     SELECTION_RULES,

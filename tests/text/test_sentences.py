@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.text.documents import Fragment
-from sottovoce.text.sentences import sentences
+from sottovoce.text.tokenizing.sentences import sentences
 
 
 def cut(text: str) -> list[str]:

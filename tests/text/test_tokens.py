@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.text.dictionaries import gram_id
-from sottovoce.text.hashing import DictionaryKey
-from sottovoce.text.tokens import DigitHandling, WordTokenizer
+from sottovoce.text.dictionary.dictionaries import gram_id
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.tokenizing.tokens import DigitHandling, WordTokenizer
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 CASES = json.loads((VECTORS / "tokens.json").read_text(encoding="ascii"))

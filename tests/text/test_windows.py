@@ -3,7 +3,7 @@ import pytest
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document
 from sottovoce.text.reading import Level, Reading
-from sottovoce.text.windows import EDGE, Window, shape
+from sottovoce.text.tokenizing.windows import EDGE, Window, shape
 
 
 def features(text: str, index: int, window: Window) -> set[str]:

@@ -17,9 +17,9 @@ from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport import client
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import FREE_SPACE
-from sottovoce.transport.mailbox_tables import LetterSummary, MailboxTables, Place
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_database import FREE_SPACE
+from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import SignedRequest, body_digest
 
@@ -327,7 +327,9 @@ def test_a_coordinator_whose_journal_is_older_than_its_mailbox_sends_nothing(tmp
 def test_a_coordinator_sends_its_letters_while_those_of_others_wait_for_room(tmp_path, monkeypatch):
     """It stopped its study, and as the only one its server, with a part of the disk kept free."""
     usage = SimpleNamespace(total=10_000, free=2_000)
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(
+        "sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", lambda _: usage
+    )
 
     async def story():
         async with Mailbox(tmp_path / "mail.db") as mailbox:

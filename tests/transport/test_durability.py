@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from harness.processes.mailbox_letters import run, sealed
-from sottovoce.transport import checkpoints
-from sottovoce.transport.checkpoints import Checkpoints
-from sottovoce.transport.limits import PART
-from sottovoce.transport.mailbox_database import Durable, SqliteDatabase
-from sottovoce.transport.mailbox_tables import MailboxTables
+from sottovoce.transport.mailbox import checkpoints
+from sottovoce.transport.mailbox.checkpoints import Checkpoints
+from sottovoce.transport.mailbox.mailbox_database import Durable, SqliteDatabase
+from sottovoce.transport.mailbox.mailbox_tables import MailboxTables
+from sottovoce.transport.server.limits import PART
 
 FULL, NORMAL = 2, 1
 

@@ -14,7 +14,7 @@ from sottovoce.errors import AbsenceError, MalformedError, ViolationError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.answers import CODEC, Fetched, WaitingLetter
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.limits import PART, Limits
+from sottovoce.transport.server.limits import PART, Limits
 from sottovoce.transport.signing import body_digest
 
 SESSION = b"s" * 16

@@ -17,8 +17,8 @@ from sottovoce.errors import MalformedError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import client_context
-from sottovoce.transport.limits import Limits
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.limits import Limits
 from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER
 

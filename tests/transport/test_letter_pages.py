@@ -10,9 +10,10 @@ import pytest
 from harness.ports import served_mailbox
 from sottovoce.errors import MalformedError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import client, letter_pages, request_handlers
-from sottovoce.transport.limits import PART
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport import client, letter_pages
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.server import request_handlers
+from sottovoce.transport.server.limits import PART
 
 SESSION = b"s" * 16
 

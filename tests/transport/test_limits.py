@@ -12,14 +12,14 @@ from harness.entropy import SeededEntropy
 from harness.ports import STUDY, identity_of, served_mailbox
 from sottovoce.errors import AbsenceError
 from sottovoce.study.relay import Letter
-from sottovoce.transport import connections
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.limits import Buckets, Limits
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_tables import LetterSummary, Place
-from sottovoce.transport.memory_budget import HeldMemory, MemoryBudget
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server import connections
+from sottovoce.transport.server.limits import Buckets, Limits
+from sottovoce.transport.server.memory_budget import HeldMemory, MemoryBudget
 from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER
 

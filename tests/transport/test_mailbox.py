@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, MisuseError
-from sottovoce.transport.committing import Committer
-from sottovoce.transport.limits import PART
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import SqliteDatabase
+from sottovoce.transport.mailbox.committing import Committer
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_database import SqliteDatabase
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.limits import PART
 
 
 def test_letters_outlive_the_process(tmp_path):
@@ -269,7 +269,7 @@ POSTING = """
 import asyncio, sys
 from pathlib import Path
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 
 async def main():
     async with Mailbox(Path(sys.argv[1])) as mailbox:

@@ -11,10 +11,10 @@ from harness.ports import STUDY, served_mailbox
 from harness.processes.mailbox_letters import SESSION, letter, run, sealed
 from sottovoce.errors import DamagedFileError, KeyFileError, SottovoceError
 from sottovoce.keyfiles.storage import SECRET_MODE, write_whole
-from sottovoce.transport.limits import PART, Limits
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.problems import Refusal
-from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.server.limits import PART, Limits
+from sottovoce.transport.server.request_handlers import RequestHandlers
 
 
 def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
@@ -195,7 +195,7 @@ def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypat
     def usage(_):
         return SimpleNamespace(total=10_000, free=8_000 - stored[0])
 
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+    monkeypatch.setattr("sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", usage)
 
     async def story(mailbox):
         # A quarter of the 8,000 that are free, less 2,500 that stay so.
@@ -221,7 +221,7 @@ def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
     def usage(_):
         return SimpleNamespace(total=10_000, free=free[0])
 
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", usage)
+    monkeypatch.setattr("sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", usage)
 
     async def story(mailbox):
         with pytest.raises(Refusal, match="no room for 51 bytes beside 2500 kept free") as refused:
@@ -238,7 +238,9 @@ def test_letters_leave_a_part_of_the_disk_free(tmp_path, monkeypatch):
 def test_room_that_letters_left_in_the_file_is_room_for_others(tmp_path, monkeypatch):
     """A file that has grown stays as it is: without its own room nothing would go on any more."""
     usage = SimpleNamespace(total=10_000_000, free=9_000_000)
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(
+        "sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", lambda _: usage
+    )
 
     async def story(mailbox):
         for number in range(8):
@@ -257,7 +259,9 @@ def test_room_that_letters_left_in_the_file_is_room_for_others(tmp_path, monkeyp
 
 def test_the_time_in_which_a_disk_is_full_is_told_to_every_seat(tmp_path, monkeypatch):
     usage = SimpleNamespace(total=10_000, free=2_600)
-    monkeypatch.setattr("sottovoce.transport.mailbox_tables.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(
+        "sottovoce.transport.mailbox.mailbox_tables.shutil.disk_usage", lambda _: usage
+    )
 
     async def story():
         async with served_mailbox(tmp_path) as served:

@@ -17,10 +17,10 @@ from harness.processes.postgres import postgres_server
 from sottovoce.errors import InputError
 from sottovoce.study.relay import Letter
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.limits import PART, Limits
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_tables import LetterSummary, Place
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.limits import PART, Limits
 
 SESSION = b"s" * 16
 _names = count()
@@ -38,7 +38,7 @@ def database(postgres):
 
 
 def a_database(postgres, name=""):
-    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+    from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
 
     return PostgresDatabase(postgres.address, name or f"test_{next(_names)}")
 
@@ -217,7 +217,7 @@ def test_a_database_that_goes_away_is_named_and_comes_back(postgres):
 
 
 def test_a_database_that_cannot_be_reached_is_named_without_its_password(postgres):
-    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+    from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
 
     away = PostgresDatabase("postgresql://me:hunter2@127.0.0.1:1/letters", "x")
     with pytest.raises(InputError, match=r"127\.0\.0\.1:1/letters: cannot be opened") as refused:
@@ -227,7 +227,7 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(postgre
 
 def test_an_address_that_is_none_is_named():
     pytest.importorskip("psycopg", reason="the extra postgres is not installed")
-    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+    from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
 
     with pytest.raises(InputError, match="an invalid address"):
         Mailbox(PostgresDatabase("letters at home", "x"))

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sottovoce.storage.journal import Journal
-from sottovoce.transport.limits import PART
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import Connection, Durable, SqliteDatabase
-from sottovoce.transport.mailbox_tables import LetterSummary, Place
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_database import Connection, Durable, SqliteDatabase
+from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.limits import PART
 from sottovoce.transport.signing import body_digest
 
 RUN = b"r" * 16

@@ -20,7 +20,7 @@ from harness.processes.served_office import (
 from sottovoce.errors import MismatchError, SottovoceError, ViolationError
 from sottovoce.transport.certificates import client_context
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.signing import (
     PROTOCOL,
     SEAT,

@@ -122,7 +122,7 @@ def test_who_enrols_has_a_seat(tmp_path):
 
 def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("sottovoce.transport.client.AT_ONCE", 6_000_000)
-    monkeypatch.setattr("sottovoce.transport.mailbox.AT_ONCE", 6_000_000)
+    monkeypatch.setattr("sottovoce.transport.mailbox.mailbox.AT_ONCE", 6_000_000)
 
     async def story():
         async with served_mailbox(tmp_path) as served:

@@ -1,4 +1,4 @@
-"""Write `src/sottovoce/text/characters.py`'s tables from a Python that has Unicode 14.0 (3.11).
+"""Write the tables of `text/tokenizing/characters.py`, from a Python that has Unicode 14.0 (3.11).
 
     python tests/vectors/make_characters.py > tables.txt
 

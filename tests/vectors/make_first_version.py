@@ -19,7 +19,7 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 
 SESSION = b"s" * 32
 

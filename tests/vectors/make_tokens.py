@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
-from sottovoce.text import characters
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing import characters
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 DEFAULT = {"fold_case": True, "numbers": "shape", "symbols": True}
 AS_IS = {"fold_case": False, "numbers": "keep", "symbols": False}

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from sottovoce.errors import InputError
-from sottovoce.text.counts import Counts
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.dictionary.selection import Selection, chosen
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan, count
-from sottovoce.text.selection import Selection, chosen
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 Floats = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError
 from sottovoce.rados import BlockSums, Moments, Part, RadoMoments, RandomSignatures, rados
 from sottovoce.rados.rows import Floats
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 _FRACTION = 2.0**20
 PRUNED_BELOW = 3

@@ -5,11 +5,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.node.approval import Gate, LetterQuestion
 
 

@@ -5,7 +5,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def show_words(words: tuple[str, ...], *, err: bool = False) -> None:
 
 def show_roster(question: "ConsentQuestion") -> None:
     """Show who takes part, who does not, and the words that identify these people and keys."""
-    from sottovoce.cli.screen import moment
+    from sottovoce.cli.terminal.screen import moment
     from sottovoce.study.study import grouped
 
     roster = question.study.roster

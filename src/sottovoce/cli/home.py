@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli.event_text import note_json
 from sottovoce.cli.shell_words import note_home, root_command
+from sottovoce.cli.terminal.event_text import note_json
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sottovoce.cli import screen
 from sottovoce.cli.shell_words import placed
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 from sottovoce.wire.addresses import without_secrets
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sottovoce import __version__
-from sottovoce.cli import event_text, home, screen, shell_words
+from sottovoce.cli import home, shell_words
+from sottovoce.cli.terminal import event_text, screen
 from sottovoce.errors import SottovoceError
 
 _COMMANDS = {

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.shell_words import placed
+from sottovoce.cli.terminal import screen
 
 T = TypeVar("T")
 

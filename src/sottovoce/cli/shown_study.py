@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.cli import screen
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from sottovoce.node.known_studies import KnownStudy
     from sottovoce.study.card.card import StudyCard
-    from sottovoce.study.queries.evaluation_record import KeptEvaluation
+    from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 
 
 def evaluated(known: "KnownStudy") -> dict[str, Any]:
     """The newest evaluation, for scripts."""
-    from sottovoce.study.queries.evaluation_record import figures
+    from sottovoce.study.evaluations.evaluation_record import figures
 
     if known.last is None:
         return {"evaluation": None}
@@ -47,8 +47,8 @@ def write_card(card: "StudyCard", path: Path) -> None:
 
 def show_kept(kept: "KeptEvaluation") -> None:
     """Show a kept evaluation and its day."""
-    from sottovoce.cli.evaluation_table import show_evaluation
-    from sottovoce.cli.screen import moment
+    from sottovoce.cli.terminal.evaluation_table import show_evaluation
+    from sottovoce.cli.terminal.screen import moment
 
     console = screen.console()
     console.print(f"\nevaluated on {moment(kept.at)}")

@@ -173,7 +173,7 @@ class SourceChoice:
 
         `report` is called with what was skipped, even if nothing is left.
         """
-        from sottovoce.cli.progress import watched
+        from sottovoce.cli.terminal.progress import watched
         from sottovoce.encoders import ready
         from sottovoce.sources import open_source
         from sottovoce.sources.parting.parts import parts_of

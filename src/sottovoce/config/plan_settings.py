@@ -50,12 +50,12 @@ from sottovoce.study.plan import CLASS_WEIGHTS, StudyPlan
 from sottovoce.study.release import RELEASES
 from sottovoce.text.blocks import TAILS, Blocks
 from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording
+from sottovoce.text.dictionary.selection import SELECTION_RULES
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling, Scheme
 from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
-from sottovoce.text.selection import SELECTION_RULES
-from sottovoce.text.windows import Window
+from sottovoce.text.tokenizing.windows import Window
 
 
 def _pair(value: Any) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sottovoce.cli.answers.alone import measure_alone
 from sottovoce.cli.source_choice import SourceChoice, mark_begun, recall, remember
-from sottovoce.cli.watching import in_words
+from sottovoce.cli.terminal.watching import in_words
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.news import SeatWaiting, StageBegan, StageEnded
 from sottovoce.course.stage_progress import StageProgress

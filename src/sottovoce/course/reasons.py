@@ -7,12 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sottovoce import errors
-from sottovoce.course.complaints import ABSENCE, Judgement
 from sottovoce.course.control import COORDINATOR, Stopped
-from sottovoce.course.inputs import Failure
 from sottovoce.course.phases import Phase
 from sottovoce.course.terms import Terms, WaitingLimits
-from sottovoce.course.training_record import LATE, TrainingRecord
+from sottovoce.course.training.complaints import ABSENCE, Judgement
+from sottovoce.course.training.inputs import Failure
+from sottovoce.course.training.training_record import LATE, TrainingRecord
 from sottovoce.errors import OurError, SottovoceError, StoppedError, WithdrawnError
 from sottovoce.study.attempts import Attempt, Stage, Stop
 from sottovoce.study.roster import Role, peer_of

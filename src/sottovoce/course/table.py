@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from sottovoce.course.actions import Action
-from sottovoce.course.inputs import Heard
+from sottovoce.course.training.actions import Action
+from sottovoce.course.training.inputs import Heard
 from sottovoce.errors import MisuseError
 
 

@@ -26,6 +26,14 @@ from sottovoce.protocols.runner import Conversation, Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.view import Traffic, View
 from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.evaluations.evaluation import (
+    evaluate_coordinator,
+    evaluate_evaluator,
+    evaluate_member,
+    evaluate_peer,
+)
+from sottovoce.study.evaluations.figures import Evaluation, HeldOut, Tested
+from sottovoce.study.evaluations.quorum_roc import HeldOutRows
 from sottovoce.study.in_memory import AFTER_TRAINING, Record
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
@@ -36,17 +44,9 @@ from sottovoce.study.queries.classification import (
     deal,
 )
 from sottovoce.study.queries.entities import HeldEntities, answer_entities, remote_part
-from sottovoce.study.queries.evaluation import (
-    evaluate_coordinator,
-    evaluate_evaluator,
-    evaluate_member,
-    evaluate_peer,
-)
-from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
-from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.shared_queries import share_scores
 from sottovoce.study.queries.thresholds import Floats, unit_scores

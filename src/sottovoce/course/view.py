@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from sottovoce.course.control import COORDINATOR, Seating
-from sottovoce.course.judging import unreported
 from sottovoce.course.phases import STAGES, Phase
-from sottovoce.course.training_record import LATE
-from sottovoce.course.training_state import Training
+from sottovoce.course.training.judging import unreported
+from sottovoce.course.training.training_record import LATE
+from sottovoce.course.training.training_state import Training
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study

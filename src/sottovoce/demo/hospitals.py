@@ -30,7 +30,7 @@ from sottovoce.node.site.site_folder import open_site
 from sottovoce.rados import Part, RandomSignatures
 from sottovoce.sources.writing import TableLayout, write_documents
 from sottovoce.study import StudyPlan
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.roster import Role, peer_of
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side

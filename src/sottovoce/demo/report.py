@@ -12,7 +12,7 @@ from sottovoce.node.site.shown_card import card_of
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
 from sottovoce.report.report import report
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.figures import Evaluation
 
 
 def demo_report(

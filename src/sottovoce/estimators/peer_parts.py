@@ -9,7 +9,7 @@ from typing import Any
 from sottovoce.errors import InputError
 from sottovoce.estimators.tables import NamedColumns, is_table, kind_of
 from sottovoce.sources import Source, SourceOptions, open_source
-from sottovoce.sources.columnar import is_frame, is_lazy
+from sottovoce.sources.formats.columnar import is_frame, is_lazy
 from sottovoce.text.documents import Document, Origin
 
 

@@ -19,15 +19,15 @@ from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.study.stages.preparation import agreed_dictionary
 from sottovoce.study.totals import Totals, row_weight
-from sottovoce.text.counts import Counts
-from sottovoce.text.dictionaries import Dictionary
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.dictionaries import Dictionary
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.dictionary.selection import chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Classes
 from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.passes import Examples, rounded_count, training_examples
-from sottovoce.text.selection import chosen
 from sottovoce.text.splits import Side
 
 # Nothing leaves the process here, so this key hides nothing.

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import MisuseError
-from sottovoce.study.queries.calibration import MARGINS, Calibration
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.calibration import MARGINS, Calibration
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.text.labels import Classes
 

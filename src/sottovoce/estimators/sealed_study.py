@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from sottovoce.clusters import executor_workers
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MismatchError, MisuseError
 from sottovoce.estimators.asking import PeerClassifier
@@ -41,10 +41,10 @@ from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
+from sottovoce.study.evaluations.calibration import MARGINS, Calibration
+from sottovoce.study.evaluations.figures import Evaluation, own_view
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.policy import Policy
-from sottovoce.study.queries.calibration import MARGINS, Calibration
-from sottovoce.study.queries.figures import Evaluation, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.thresholds import operating_faults, scored_names

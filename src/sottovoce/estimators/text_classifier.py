@@ -40,11 +40,11 @@ from sottovoce.study.automatic_features import (
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
+from sottovoce.text.dictionary.lookup import own_words
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide
 from sottovoce.text.features import ONE_HOT, FeatureReader, Weighting
 from sottovoce.text.labelling import Labelling, Scheme
-from sottovoce.text.lookup import own_words
 from sottovoce.text.reading import Level, Reading
 from sottovoce.text.splits import Side
 

@@ -35,9 +35,9 @@ from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.roster import written_identity
 from sottovoce.study.stages.preparation import agreed_dictionary
 from sottovoce.study.study import Study, grouped, settings_digest
-from sottovoce.text.dictionaries import Dictionary, JointDictionary
+from sottovoce.text.dictionary.dictionaries import Dictionary, JointDictionary
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 
 VERSION = 2
 _KIND = b"sottovoce sealed model, version "

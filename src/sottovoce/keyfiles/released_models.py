@@ -20,19 +20,19 @@ from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import unit_scores
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.columns import Categorical, Column, Numeric, Wording
-from sottovoce.text.dictionaries import (
+from sottovoce.text.dictionary.dictionaries import (
     Dictionary,
     GivenDictionary,
     HashedDictionary,
     JointDictionary,
 )
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document, Fragment, Label
 from sottovoce.text.features import FeatureReader, FeatureSpace, Weighting
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import Classes, Labels
 from sottovoce.text.reading import Level, NGrams, Reading
-from sottovoce.text.tokens import WordTokenizer
-from sottovoce.text.windows import Window
+from sottovoce.text.tokenizing.tokens import WordTokenizer
+from sottovoce.text.tokenizing.windows import Window
 
 VERSION = 1
 _KIND = b"sottovoce released model, version "

@@ -31,10 +31,10 @@ from sottovoce.config.study_file import StudyDescription
 from sottovoce.node.approval import Gate, OpenGate
 from sottovoce.node.events import OnEvent, unheard
 from sottovoce.study.card.card import StudyCard
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.policy import Policy
 from sottovoce.study.queries.classification import Answer
 from sottovoce.study.queries.explanations import Explanation
-from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.study import Study
 from sottovoce.text.documents import Document
 from sottovoce.wire.printable import MAX_NAME, escaped

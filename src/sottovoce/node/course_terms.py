@@ -3,7 +3,7 @@
 from sottovoce.config.deadlines import DECISION_STAGES
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.terms import Terms, WaitingLimits
-from sottovoce.transport.limits import LONGEST_WAIT
+from sottovoce.transport.server.limits import LONGEST_WAIT
 
 
 def poll_seconds(stage: float) -> float:

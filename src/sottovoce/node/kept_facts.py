@@ -10,7 +10,7 @@ from sottovoce.course.news import StageEnded
 from sottovoce.errors import KeyFileError
 from sottovoce.keyfiles import storage
 from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 
 _EVALUATIONS = "evaluations"
 _COSTS = "costs.json"

@@ -10,7 +10,7 @@ from sottovoce.node.site.site_folder import JoinedStudy, Site, choose
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.study.card.card import StudyCard
-    from sottovoce.study.queries.evaluation_record import KeptEvaluation
+    from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 
 
 @dataclass(frozen=True)

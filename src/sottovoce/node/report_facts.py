@@ -15,7 +15,7 @@ from sottovoce.node.site.seat_status import status
 from sottovoce.node.site.site_folder import Site
 from sottovoce.pictures.charts import Flow
 from sottovoce.report.facts import LedgerHeadFact, ReportFacts, StageCost
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 
 
 def facts_of(site: Site, known: KnownStudy) -> ReportFacts:

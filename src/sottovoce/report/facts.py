@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sottovoce.pictures.charts import Flow
 from sottovoce.study.card.card import StudyCard
-from sottovoce.study.queries.figures import Evaluation
+from sottovoce.study.evaluations.figures import Evaluation
 
 
 @dataclass(frozen=True)

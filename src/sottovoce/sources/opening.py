@@ -13,18 +13,18 @@ from sottovoce.sources.annotations.doccano import Doccano
 from sottovoce.sources.annotations.label_studio import LabelStudio
 from sottovoce.sources.annotations.prodigy import Prodigy
 from sottovoce.sources.annotations.tool_reader import Tool, ToolReader
-from sottovoce.sources.columnar import ColumnarFileReader, FrameReader, is_frame, is_lazy
-from sottovoce.sources.delimited import DelimitedReader
 from sottovoce.sources.files import kind_of, look_at, open_file
-from sottovoce.sources.folders import FolderReader
-from sottovoce.sources.json_records import JsonRecords
-from sottovoce.sources.jsonlines import JsonLinesReader
-from sottovoce.sources.memory import IterableReader, refuse_text_as_items
+from sottovoce.sources.formats.columnar import ColumnarFileReader, FrameReader, is_frame, is_lazy
+from sottovoce.sources.formats.delimited import DelimitedReader
+from sottovoce.sources.formats.folders import FolderReader
+from sottovoce.sources.formats.json_records import JsonRecords
+from sottovoce.sources.formats.jsonlines import JsonLinesReader
+from sottovoce.sources.formats.memory import IterableReader, refuse_text_as_items
+from sottovoce.sources.formats.workbooks import WorkbookReader
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.packed import inner_name, is_packed
 from sottovoce.sources.problems import SourceProblem
 from sottovoce.sources.source import Findings, Reader, Source
-from sottovoce.sources.workbooks import WorkbookReader
 
 _SUFFIXES = {
     ".csv": Format.CSV,

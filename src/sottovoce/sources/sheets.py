@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from sottovoce.errors import InputError
 from sottovoce.sources.columns import Header
-from sottovoce.sources.delimited import DelimitedReader
+from sottovoce.sources.formats.delimited import DelimitedReader
 from sottovoce.sources.options import Format, SourceOptions, named
 from sottovoce.sources.problems import ProblemKind, SourceProblem, shown
 from sottovoce.sources.rows import ColumnSelection, Row, RowReader, plain, select

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sottovoce.errors import InputError, MismatchError
-from sottovoce.sources.columnar import arrow
 from sottovoce.sources.corpora import write_brat, write_folder
 from sottovoce.sources.drafts import draft_file
+from sottovoce.sources.formats.columnar import arrow
 from sottovoce.sources.opening import format_of_name
 from sottovoce.sources.options import Format
 from sottovoce.sources.problems import shown

@@ -16,7 +16,7 @@ from sottovoce import wire
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.identities import framed
 from sottovoce.storage.journal import Journal
-from sottovoce.study.queries.figures import Tested
+from sottovoce.study.evaluations.figures import Tested
 from sottovoce.wire import Codec, Value
 
 _PURPOSE = "service/asked/v2"

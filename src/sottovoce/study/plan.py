@@ -35,13 +35,13 @@ from sottovoce.study.release import Opens, Release, release_named
 from sottovoce.study.setting_kinds import number, numbers, whole
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.columns import ROW, Column
-from sottovoce.text.counts import BUCKET_BITS, Suppression
+from sottovoce.text.dictionary.counts import BUCKET_BITS, Suppression
+from sottovoce.text.dictionary.selection import CHI_SQUARED, Selection, SelectionRule, rule_named
 from sottovoce.text.features import Weighting
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.labels import Labels
 from sottovoce.text.passes import CountPlan
 from sottovoce.text.reading import Level, Reading
-from sottovoce.text.selection import CHI_SQUARED, Selection, SelectionRule, rule_named
 from sottovoce.text.splits import Split
 from sottovoce.wire.printable import MAX_NAME, MAX_WORDS, fault_in
 

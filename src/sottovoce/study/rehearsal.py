@@ -21,9 +21,9 @@ from sottovoce.study.stages.holdings import EntityTable, block_sizes
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
 from sottovoce.study.study import Study
 from sottovoce.text.blocks import WORDS_ALONE
-from sottovoce.text.counts import Counts
+from sottovoce.text.dictionary.counts import Counts
+from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import PUBLIC
 from sottovoce.text.passes import count, count_classes
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side

@@ -1,6 +1,7 @@
 """The published totals, rounded up to two digits so that they reveal no single document.
 
-Every peer rounds its own totals before they are added (text/counts.py); the sum is rounded again.
+Every peer rounds its own totals before they are added (text/dictionary/counts.py); the sum is
+rounded again.
 """
 
 from collections.abc import Sequence

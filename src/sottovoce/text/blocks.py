@@ -27,8 +27,8 @@ from scipy import sparse
 
 from sottovoce.entropy import Expansion
 from sottovoce.errors import SettingFault, refuse_faults
+from sottovoce.text.dictionary.hashing import Ids
 from sottovoce.text.encoding import EncoderName, Floats, provided
-from sottovoce.text.hashing import Ids
 
 Numbers = NDArray[np.int64]
 

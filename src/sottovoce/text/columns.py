@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document, Value
 from sottovoce.text.labels import label_name
-from sottovoce.text.tokens import WordTokenizer
+from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 GRID = 64
 """Columns are multiples of 1/64, so that encrypted scoring uses the same numbers."""

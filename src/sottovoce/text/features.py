@@ -23,10 +23,10 @@ from scipy import sparse
 from sottovoce.errors import InputError
 from sottovoce.text.blocks import WORDS_ALONE, Blocks, tail_places
 from sottovoce.text.columns import GRID, ROW, Column, encode_columns
-from sottovoce.text.dictionaries import Dictionary, GivenDictionary
+from sottovoce.text.dictionary.dictionaries import Dictionary, GivenDictionary
+from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
-from sottovoce.text.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.occurrences import Numbers, Occurrences, PieceMemory, distinct
 from sottovoce.text.reading import Reading
 

@@ -11,8 +11,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.text.dictionary.hashing import DictionaryKey, Ids, mixed
 from sottovoce.text.documents import Document, Fragment
-from sottovoce.text.hashing import DictionaryKey, Ids, mixed
 from sottovoce.text.reading import Reading
 
 Numbers = NDArray[np.int64]

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sottovoce.errors import InputError
 from sottovoce.text.chunks import CHUNK_CHARACTERS, chunked, in_order
-from sottovoce.text.counts import (
+from sottovoce.text.dictionary.counts import (
     BUCKET_BITS,
     Booleans,
     Counts,
@@ -25,10 +25,10 @@ from sottovoce.text.counts import (
     Tally,
     group_number,
 )
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.fingerprints import fingerprint
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labelling import Labelling
 from sottovoce.text.occurrences import Numbers, PieceMemory
 from sottovoce.text.parts import PartedDocuments, summed

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from sottovoce.errors import InputError
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
-from sottovoce.text.sentences import sentences
-from sottovoce.text.tokens import Tokenizer, WordTokenizer
-from sottovoce.text.windows import Window
+from sottovoce.text.tokenizing.sentences import sentences
+from sottovoce.text.tokenizing.tokens import Tokenizer, WordTokenizer
+from sottovoce.text.tokenizing.windows import Window
 
 
 class Level(StrEnum):

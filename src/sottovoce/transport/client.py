@@ -44,10 +44,10 @@ from sottovoce.transport.faults import (
 )
 from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
 from sottovoce.transport.letter_pages import CUT, LATE, OpenAnswer
-from sottovoce.transport.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
-from sottovoce.transport.mailbox_tables import RUN_BYTES
+from sottovoce.transport.mailbox.mailbox_tables import RUN_BYTES
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.requests import Call, bounded, sent_as
+from sottovoce.transport.server.limits import AT_ONCE, LONGEST_WAIT, PART, Limits
 from sottovoce.transport.signing import (
     HELD,
     KEY,

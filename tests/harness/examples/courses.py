@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sottovoce.course.actions import Action, RunAttempt, Tell
 from sottovoce.course.control import COORDINATOR, Done, Failed
-from sottovoce.course.inputs import Heard, ProgramEnded, SeatTaken, Started
 from sottovoce.course.terms import Terms
-from sottovoce.course.training_coordinator import step
-from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import Training
+from sottovoce.course.training.actions import Action, RunAttempt, Tell
+from sottovoce.course.training.inputs import Heard, ProgramEnded, SeatTaken, Started
+from sottovoce.course.training.training_coordinator import step
+from sottovoce.course.training.training_record import TrainingRecord
+from sottovoce.course.training.training_state import Training
 from sottovoce.protocols.messages import Message
 from sottovoce.study.study import Study
 

@@ -17,8 +17,8 @@ from scipy.stats import hypergeom
 
 from harness.entropy import SeededEntropy
 from harness.studies import BINARY
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.datasets import clinical_notes
 from sottovoce.numbers.rounding import rounded_up
 from sottovoce.paillier import SecretKey
@@ -35,9 +35,9 @@ from sottovoce.study.stages.contributions import MomentPlan, send_halves
 from sottovoce.study.stages.holdings import integer_rows
 from sottovoce.study.stages.joint_mean import bring_mean, guess, measuring_from, takes_mean
 from sottovoce.study.stages.preparation import Prepared
+from sottovoce.text.dictionary.hashing import DictionaryKey
+from sottovoce.text.dictionary.lookup import own_words
 from sottovoce.text.documents import Document
-from sottovoce.text.hashing import DictionaryKey
-from sottovoce.text.lookup import own_words
 from sottovoce.text.splits import Side
 
 SITES = ("northfield", "harbour", "stanmore", "mallory")

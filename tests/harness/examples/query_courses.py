@@ -4,14 +4,14 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from sottovoce.course.actions import Action, Tell
-from sottovoce.course.inputs import Heard, Started
-from sottovoce.course.participant_record import ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries import seat as seat_service
 from sottovoce.course.queries.conversations import QueryId
 from sottovoce.course.queries.coordinator import CoordinatorService
 from sottovoce.course.queries.seat import SeatService
+from sottovoce.course.training.actions import Action, Tell
+from sottovoce.course.training.inputs import Heard, Started
+from sottovoce.course.training.participant_record import ParticipantRecord
 from sottovoce.protocols.messages import Message
 from sottovoce.study.study import Study
 from sottovoce.wire import Codec

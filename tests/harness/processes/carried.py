@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 
 
 def letters_carried(monkeypatch: pytest.MonkeyPatch) -> list[Letter]:

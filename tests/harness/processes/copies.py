@@ -12,7 +12,7 @@ import pytest
 
 from harness.processes.lives import KilledError
 from sottovoce.node.seat.letter_audit import LetterAudit
-from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.server.request_handlers import RequestHandlers
 
 
 @dataclass

@@ -24,7 +24,7 @@ from harness.network import read_toy
 from harness.processes.namespaces import enter
 from harness.processes.scenes import BODIES, COORDINATOR, WEATHER, WHERE, Order
 from harness.processes.storms import Storm
-from sottovoce.cli.watching import as_line
+from sottovoce.cli.terminal.watching import as_line
 from sottovoce.errors import SottovoceError
 from sottovoce.keyfiles.models import read_model
 from sottovoce.node.approval import OpenGate, ScriptGate
@@ -32,7 +32,7 @@ from sottovoce.node.coordinator.serving import run_coordinator
 from sottovoce.study import Policy
 from sottovoce.study.arrangement import Remote, Weights
 from sottovoce.study.release import RELEASES
-from sottovoce.transport.request_handlers import RequestHandlers
+from sottovoce.transport.server.request_handlers import RequestHandlers
 from sottovoce.transport.signing import read_signed
 
 _PR_SET_PDEATHSIG = 1

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from harness.ports import STUDY, Callbacks, identity_of
 from sottovoce.transport.certificates import fingerprint_of, server_context
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.postgres_mailbox import PostgresDatabase
-from sottovoce.transport.server import build_app, serve
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
+from sottovoce.transport.server.server import build_app, serve
 
 SEATS = ("alice", "bob")
 

@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_tables import LetterSummary, Place
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Place
 
 SESSION = b"s" * 16
 

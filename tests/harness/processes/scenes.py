@@ -15,8 +15,8 @@ from harness.entropy import SeededEntropy
 from harness.examples.arrangements import BY_NAME, one_draw
 from harness.network import Network, read_toy
 from harness.studies import notes
-from sottovoce.course.memory import run_study
 from sottovoce.course.trained_study import StudyOutcome
+from sottovoce.course.training.memory import run_study
 from sottovoce.node.memberships import InvitationToken
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study

@@ -27,9 +27,9 @@ from sottovoce.protocols.quorum.rows import share_rows, take_scores
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.holders import DealtSeed, Trio
+from sottovoce.protocols.shares.labels.verdict import VerdictPlan
 from sottovoce.protocols.shares.material import Ledger, Material
 from sottovoce.protocols.shares.signs import ComparandShare
-from sottovoce.protocols.shares.verdict import VerdictPlan
 
 ASKER = "asker"
 

@@ -22,7 +22,7 @@ from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.paillier import Layout, Plain, SecretKey, Unsent, decrypt_residues, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.runner import Meddler, Outcome, converse
-from sottovoce.protocols.shares.carries import (
+from sottovoce.protocols.shares.labels.carries import (
     AskSide,
     CarryPlan,
     DigitTests,

@@ -14,9 +14,7 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares.holders import Trio
-from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.rings import Ring
-from sottovoce.protocols.shares.row_scores import (
+from sottovoce.protocols.shares.labels.row_scores import (
     AskedRows,
     DealtScores,
     MaskedModel,
@@ -24,6 +22,8 @@ from sottovoce.protocols.shares.row_scores import (
     RowSeeds,
     run,
 )
+from sottovoce.protocols.shares.material import Context
+from sottovoce.protocols.shares.rings import Ring
 
 TRIO = Trio("coordinator", "evaluator", "dealer")
 HERE = Context.among("flu", ["alice"], round=3)
@@ -68,8 +68,8 @@ def test_scores_are_exact_and_so_are_the_last_columns(bits: int, classes: int) -
 def test_rows_that_need_several_messages_are_scored_like_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sottovoce.protocols.shares.row_scores._MESSAGE_BYTES", 4 * 40 * 7)
-    monkeypatch.setattr("sottovoce.protocols.shares.row_scores._CACHE_BYTES", 4 * 40 * 3)
+    monkeypatch.setattr("sottovoce.protocols.shares.labels.row_scores._MESSAGE_BYTES", 4 * 40 * 7)
+    monkeypatch.setattr("sottovoce.protocols.shares.labels.row_scores._CACHE_BYTES", 4 * 40 * 3)
     plan = RowPlan(45, 40, 1, Ring(32))
     model = np.random.default_rng(5).integers(-(2**15), 2**15, (40, 1))
     outcome = scored(plan, model, rows_of(45, 40))

@@ -13,9 +13,9 @@ from sottovoce.errors import InputError, MismatchError
 from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.holders import Trio
+from sottovoce.protocols.shares.labels.tally import TallyPlan, run
 from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.rings import Ring
-from sottovoce.protocols.shares.tally import TallyPlan, run
 
 TRIO = Trio("coordinator", "alice", "dealer")
 HERE = Context.among("flu", ["alice"], round=3)

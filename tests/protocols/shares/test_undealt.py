@@ -20,14 +20,12 @@ from sottovoce.paillier import Layout, Plain, Unsent, decrypt_residues, encrypt
 from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.runner import Meddler, Outcome, converse
-from sottovoce.protocols.shares import tally as dealt_tally
-from sottovoce.protocols.shares import verdict as dealt_verdict
-from sottovoce.protocols.shares.carries import AskSide, KeySide, ask_signs, slices
 from sottovoce.protocols.shares.holders import Trio
-from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.rings import Ring
-from sottovoce.protocols.shares.tally import TallyPlan
-from sottovoce.protocols.shares.undealt import (
+from sottovoce.protocols.shares.labels import tally as dealt_tally
+from sottovoce.protocols.shares.labels import verdict as dealt_verdict
+from sottovoce.protocols.shares.labels.carries import AskSide, KeySide, ask_signs, slices
+from sottovoce.protocols.shares.labels.tally import TallyPlan
+from sottovoce.protocols.shares.labels.undealt import (
     ChoicePlan,
     Choices,
     LabelShare,
@@ -35,13 +33,15 @@ from sottovoce.protocols.shares.undealt import (
     give_labels,
     run,
 )
-from sottovoce.protocols.shares.undealt_tally import (
+from sottovoce.protocols.shares.labels.undealt_tally import (
     MaskedCounts,
     TallyBits,
     ask_tally,
     give_tally,
 )
-from sottovoce.protocols.shares.verdict import VerdictPlan
+from sottovoce.protocols.shares.labels.verdict import VerdictPlan
+from sottovoce.protocols.shares.material import Context
+from sottovoce.protocols.shares.rings import Ring
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.wire import Codec
 

@@ -15,8 +15,7 @@ from sottovoce.numbers.ring import share, to_ring
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares.holders import HolderPrograms, Trio
 from sottovoce.protocols.shares.holders import run as run_trio
-from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.verdict import (
+from sottovoce.protocols.shares.labels.verdict import (
     VerdictPlan,
     VerdictShare,
     ask_verdict,
@@ -24,6 +23,7 @@ from sottovoce.protocols.shares.verdict import (
     give_verdict,
     run,
 )
+from sottovoce.protocols.shares.material import Context
 
 TRIO = Trio("coordinator", "alice", "dealer")
 HERE = Context.among("flu", ["alice", "bob"], round=9)

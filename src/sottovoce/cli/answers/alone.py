@@ -28,8 +28,8 @@ from sottovoce.node.kept_facts import (
     kept_totals,
 )
 from sottovoce.node.site.site_folder import JoinedStudy
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.plan import StudyPlan
-from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.queries.thresholds import Floats
 from sottovoce.text.documents import Document
 from sottovoce.text.splits import Side

@@ -7,7 +7,7 @@ import typer
 from sottovoce.cli import options
 from sottovoce.cli.commands.join import Approve, InvitationLine, Joining, Yes
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.cli.log_file import LogFormat, LogLines, LogPath
+from sottovoce.cli.terminal.log_file import LogFormat, LogLines, LogPath
 
 
 def assist(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +89,7 @@ def attack(
         return
     from dataclasses import asdict
 
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.datasets import clinical_notes
 
     notes = clinical_notes(documents, random_state=seed)
@@ -141,7 +142,7 @@ def _on_dictionary(documents: int, seed: int, data: Path | None, *, as_json: boo
     from dataclasses import asdict
 
     from sottovoce.attacks.frequencies import FREQUENT
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.text.documents import Document
 
     if data is None:
@@ -170,7 +171,7 @@ def _named(texts: "list[Document]") -> "Iterator[NamedFeatures]":
 
     from sottovoce.attacks.frequencies import Target, try_dictionary
     from sottovoce.entropy import SystemEntropy
-    from sottovoce.text.hashing import DictionaryKey
+    from sottovoce.text.dictionary.hashing import DictionaryKey
     from sottovoce.text.labelling import Labelling
     from sottovoce.text.labels import Labels
     from sottovoce.text.passes import CountPlan

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home
+from sottovoce.cli.terminal import screen
 
 
 def backup(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _ask(
     explain: bool,
 ) -> "Classified":
     from sottovoce.cli.running import run
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.api import AskOptions
     from sottovoce.node.site.asking import classify as ask

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home
+from sottovoce.cli.terminal import screen
 
 
 def console(

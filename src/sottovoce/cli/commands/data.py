@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +71,7 @@ def inspect(
 
 
 def _inspect(place: str, asked: "SourceOptions", *, problems: int, as_json: bool) -> None:
-    from sottovoce.cli.progress import watched
+    from sottovoce.cli.terminal.progress import watched
     from sottovoce.sources import open_source
     from sottovoce.sources.inspection import Inspector
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:

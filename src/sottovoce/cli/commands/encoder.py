@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 app = typer.Typer(no_args_is_help=True, help="Look at a frozen encoder before a study uses it.")
 

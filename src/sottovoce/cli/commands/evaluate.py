@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
-from sottovoce.cli.evaluation_table import show_evaluation
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.evaluation_table import show_evaluation
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def evaluate(
     from sottovoce.cli.exit_states import check_goes_on, check_trained
     from sottovoce.cli.running import run
     from sottovoce.cli.source_choice import recall
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.api import AskOptions
     from sottovoce.node.site.asking import evaluate as ask
-    from sottovoce.study.queries.evaluation import check_enough_peers
+    from sottovoce.study.evaluations.evaluation import check_enough_peers
 
     site = open_home(home, passphrase_file)
     if last:
@@ -101,7 +101,7 @@ def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
 
 def _tell(came: "EvaluationTables", alone: float | None, *, as_json: bool) -> None:
     if as_json:
-        from sottovoce.study.queries.evaluation_record import figures
+        from sottovoce.study.evaluations.evaluation_record import figures
 
         both = {"own": figures(came.own), "joint": figures(came.joint)}
         screen.say_json(both | {"alone": alone})

@@ -1,7 +1,8 @@
 """`sottovoce export`: a released model as one file."""
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
 
 
 def export(

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from sottovoce.node.api import ConsentQuestion
@@ -36,7 +36,7 @@ def hand(
     from sottovoce.cli.consent import asked, show_words
     from sottovoce.cli.exit_states import check_goes_on
     from sottovoce.cli.running import run
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.api import JoinOptions
     from sottovoce.node.site.asking import hand_model

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
-from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
-from sottovoce.cli.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 from sottovoce.cli.shell_words import placed
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.event_text import REFUSED
+from sottovoce.cli.terminal.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from sottovoce.cli.notices import Notices
     from sottovoce.cli.source_choice import SourceChoice
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.node.api import Consent, ConsentQuestion
     from sottovoce.node.events import Event, OnEvent
@@ -136,7 +137,7 @@ def join(
         who = f"{invited.short_name} is invited by {invited.address}"
         screen.say(f"{invited.title}: {who}", err=True)
 
-    from sottovoce.cli.progress import PartLines
+    from sottovoce.cli.terminal.progress import PartLines
     from sottovoce.clusters import open_cluster
     from sottovoce.text.chunks import working_with
 
@@ -305,7 +306,7 @@ class Joining:
         from sottovoce.cli.exit_states import stopped, withdrawn
         from sottovoce.cli.running import run
         from sottovoce.cli.source_choice import has_begun, mark_begun
-        from sottovoce.cli.watching import Watch
+        from sottovoce.cli.terminal.watching import Watch
         from sottovoce.config.study_file import parse_study
         from sottovoce.errors import StoppedError, WithdrawnError
         from sottovoce.node.api import JoinOptions

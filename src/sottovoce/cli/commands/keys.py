@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError, KeyFileError
 
 if TYPE_CHECKING:

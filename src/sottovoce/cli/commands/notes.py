@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 
 class NotesFormat(StrEnum):
@@ -42,7 +43,7 @@ def notes(
       sottovoce notes --format brat --out corpus
       sottovoce data inspect notes/north.csv --text text --label diagnosis
     """
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.datasets import clinical_notes, write_notes
 
     with screen.console(err=True).status("making up notes …"):

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
+from sottovoce.cli import options
 from sottovoce.cli.commands.keys import PassphraseFd, PassphraseFile, read_passphrase
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Write encrypted rados to files, and learn from such files."

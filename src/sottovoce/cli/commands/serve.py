@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home
-from sottovoce.cli.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 from sottovoce.cli.options import Notify
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 
 if TYPE_CHECKING:
     from sottovoce.node.events import Event, OnEvent
@@ -93,7 +93,7 @@ def serve(
 
     from sottovoce.cli.notices import Notices
     from sottovoce.cli.running import run
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
 
     site = open_home(home, passphrase_file)
     place = site.coordinator_place()

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from sottovoce.node.memberships import SeatStatus, StudyStatus
@@ -52,7 +52,7 @@ def status(
 
 
 def _show_run(study: "StudyStatus") -> None:
-    from sottovoce.cli.screen import moment
+    from sottovoce.cli.terminal.screen import moment
     from sottovoce.course.phases import OVER
     from sottovoce.node.phone_words import in_lines
 
@@ -112,6 +112,6 @@ def _show_seats(seats: "list[SeatStatus]", titles: dict[str, str]) -> None:
 
 
 def _waits(status: "StudyStatus | SeatStatus") -> str:
-    from sottovoce.cli.screen import waiting
+    from sottovoce.cli.terminal.screen import waiting
 
     return waiting(status.waits_what, status.waits_for, status.waits_until)

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import options, screen
-from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home, refuse_both
 from sottovoce.cli.invitation_files import checked_address, checked_out, hand_out, invitation_for
 from sottovoce.cli.shell_words import placed
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.event_text import REFUSED
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:

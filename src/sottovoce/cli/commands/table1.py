@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sottovoce.cli import screen
 from sottovoce.cli.home import AsJson
+from sottovoce.cli.terminal import screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def table1(
       sottovoce table1 --rows plain --seeds 5
       sottovoce table1 --rows encrypted --bits 3072 --json
     """
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.paper.table1 import for_people, for_scripts, measure
 
     printed: list[PrintedRow] = []
@@ -88,7 +88,7 @@ def _entries(rows: TableRows, bits: KeySize) -> "Sequence[TableEntry]":
 
 
 def _show_costs(rows: "Sequence[PrintedRow]") -> None:
-    from sottovoce.cli.measurements import show
+    from sottovoce.cli.terminal.measurements import show
     from sottovoce.paper.table1 import cost_for_people, operations_for_people
 
     if not rows or rows[0].sealed is None:

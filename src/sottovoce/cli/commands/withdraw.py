@@ -2,9 +2,10 @@
 
 import typer
 
-from sottovoce.cli import options, screen
-from sottovoce.cli.event_text import REFUSED
+from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
+from sottovoce.cli.terminal import screen
+from sottovoce.cli.terminal.event_text import REFUSED
 
 
 def withdraw(
@@ -27,7 +28,7 @@ def withdraw(
     """
     from sottovoce.cli.consent import asked
     from sottovoce.cli.running import run
-    from sottovoce.cli.watching import Watch
+    from sottovoce.cli.terminal.watching import Watch
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.api import AskOptions
     from sottovoce.node.site.leaving import withdraw as leave

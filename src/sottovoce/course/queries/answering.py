@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from sottovoce.course.actions import Action, Emit, Tell
 from sottovoce.course.control import COORDINATOR, AskedQuery, OpenedQuery, RefusedQuery
-from sottovoce.course.inputs import Heard, Started
 from sottovoce.course.news import QueryServed
 from sottovoce.course.queries.actions import Forget, KeepCounts, RunQuery, StopConversation
 from sottovoce.course.queries.conversations import QueryId
@@ -34,6 +32,8 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.course.training.actions import Action, Emit, Tell
+from sottovoce.course.training.inputs import Heard, Started
 from sottovoce.errors import MisuseError
 from sottovoce.study.choices import Verdict
 from sottovoce.study.study import Study

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from sottovoce.course.actions import Action, Emit, Tell
 from sottovoce.course.control import COORDINATOR, AskedQuery, Closed, RefusedQuery
-from sottovoce.course.inputs import Heard
 from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, StudyClosed
 from sottovoce.course.queries.actions import Deliver, EndAsking, Forget, RunQuery
 from sottovoce.course.queries.answering import helpers_of
@@ -34,6 +32,8 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskingRecord, OpenQuery, wanted_verdict
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.course.training.actions import Action, Emit, Tell
+from sottovoce.course.training.inputs import Heard
 from sottovoce.errors import AbsenceError, MisuseError, StoppedError
 from sottovoce.study.choices import Verdict
 from sottovoce.study.queries.classification import goes_on_without

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sottovoce.course.actions import Action, Tell
 from sottovoce.course.control import COORDINATOR, AskedEvaluation, AskedQuery, Leaving
-from sottovoce.course.inputs import Heard, Started
 from sottovoce.course.queries import answering, evaluations
 from sottovoce.course.queries.actions import ForgetOthers
 from sottovoce.course.queries.answering import Answering
@@ -20,6 +18,8 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
+from sottovoce.course.training.actions import Action, Tell
+from sottovoce.course.training.inputs import Heard, Started
 from sottovoce.protocols.messages import Message
 from sottovoce.study.study import Study
 from sottovoce.wire import Value

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from sottovoce.course.actions import Action, Emit, Tell, WakeAt
 from sottovoce.course.control import (
     COORDINATOR,
     AskedEvaluation,
@@ -22,7 +21,6 @@ from sottovoce.course.control import (
     OpenedEvaluation,
     RefusedEvaluation,
 )
-from sottovoce.course.inputs import Heard, Tick
 from sottovoce.course.news import SeatWaiting
 from sottovoce.course.queries.actions import Deliver, EndEvaluating, Forget, RunEvaluation
 from sottovoce.course.queries.asking import closed_error
@@ -38,8 +36,10 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import EvaluatingRecord
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.course.training.actions import Action, Emit, Tell, WakeAt
+from sottovoce.course.training.inputs import Heard, Tick
 from sottovoce.errors import AbsenceError, MisuseError, SottovoceError
-from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
+from sottovoce.study.evaluations.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.study import Study
 
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from sottovoce.course.actions import Action, Tell, WakeAt
 from sottovoce.course.control import (
     AskedEvaluation,
     Leaving,
     OpenedEvaluation,
     RefusedEvaluation,
 )
-from sottovoce.course.inputs import Heard, Seen, Started, Tick
 from sottovoce.course.queries.actions import (
     EraseCounts,
     Forget,
@@ -39,9 +37,11 @@ from sottovoce.course.queries.records import EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.reasons import an_error
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.course.training.actions import Action, Tell, WakeAt
+from sottovoce.course.training.inputs import Heard, Seen, Started, Tick
 from sottovoce.errors import AbsenceError
+from sottovoce.study.evaluations.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.plan import FEWEST_PEERS
-from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.study import Study
 
 

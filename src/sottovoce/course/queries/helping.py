@@ -9,11 +9,8 @@ they are of a query that ended because somebody broke the rules.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sottovoce.course.actions import Action, Emit
 from sottovoce.course.control import Closed, OpenedEvaluation, OpenedQuery, Rejoining
-from sottovoce.course.inputs import Heard, Started
 from sottovoce.course.news import QueryServed, Refused
-from sottovoce.course.participant_record import Helped, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries.actions import (
     EraseShare,
@@ -32,8 +29,11 @@ from sottovoce.course.queries.inputs import (
     SumsKnown,
 )
 from sottovoce.course.table import Row, Turn, stepped, table_of
+from sottovoce.course.training.actions import Action, Emit
+from sottovoce.course.training.inputs import Heard, Started
+from sottovoce.course.training.participant_record import Helped, ParticipantRecord
 from sottovoce.errors import ViolationError
-from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
+from sottovoce.study.evaluations.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.study.study import Study
 
 

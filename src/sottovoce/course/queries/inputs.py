@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sottovoce.course.control import Rejoining, Reseated
-from sottovoce.course.inputs import Failure
 from sottovoce.course.queries.conversations import ConversationId
-from sottovoce.study.queries.evaluation import HeldEvaluations
+from sottovoce.course.training.inputs import Failure
+from sottovoce.study.evaluations.evaluation import HeldEvaluations
 
 
 @dataclass(frozen=True)

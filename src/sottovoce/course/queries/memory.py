@@ -11,11 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from sottovoce.course.actions import Action, Emit, Tell, WakeAt
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Failure, Heard, Seen, Started, Tick
 from sottovoce.course.news import QueryWithoutDealer
-from sottovoce.course.participant_record import ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries import coordinator, seat
 from sottovoce.course.queries.actions import (
@@ -46,14 +43,17 @@ from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seat import SeatService
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.terms import WaitingLimits
+from sottovoce.course.training.actions import Action, Emit, Tell, WakeAt
+from sottovoce.course.training.inputs import Failure, Heard, Seen, Started, Tick
+from sottovoce.course.training.participant_record import ParticipantRecord
 from sottovoce.errors import AbsenceError, SottovoceError
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.runner import Conversation
+from sottovoce.study.evaluations.evaluation import NONE_HELD, HeldEvaluations
+from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import Answer, warn_without
-from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
-from sottovoce.study.queries.figures import Evaluation
 from sottovoce.study.study import Study
 
 Run: TypeAlias = RunQuery | RunEvaluation

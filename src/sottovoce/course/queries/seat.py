@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
 
-from sottovoce.course.actions import Action
 from sottovoce.course.control import (
     Closed,
     OpenedEvaluation,
@@ -13,8 +12,6 @@ from sottovoce.course.control import (
     RefusedQuery,
     Rejoining,
 )
-from sottovoce.course.inputs import Heard, Started, Tick
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.queries import asking, evaluating, helping
 from sottovoce.course.queries.actions import ForgetOthers
@@ -32,6 +29,9 @@ from sottovoce.course.queries.inputs import (
 )
 from sottovoce.course.queries.records import AskingRecord, EvaluatingRecord
 from sottovoce.course.table import kind_of_input
+from sottovoce.course.training.actions import Action
+from sottovoce.course.training.inputs import Heard, Started, Tick
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.errors import MisuseError
 from sottovoce.study.study import Study
 from sottovoce.wire import Value

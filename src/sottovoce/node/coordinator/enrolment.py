@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.node.coordinator.study_runner import StudyRunner
-from sottovoce.transport.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.problems import Refusal
 
 

@@ -14,8 +14,8 @@ from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_database import AWAY, Database
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_database import AWAY, Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 T = TypeVar("T")
@@ -81,6 +81,6 @@ def letters_of(registry: Registry, database: str) -> Path | Database:
     """The mailbox of a study: in its folder, or in a schema of a shared database."""
     if not database:
         return registry.folder / "mailbox.db"
-    from sottovoce.transport.postgres_mailbox import PostgresDatabase
+    from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
 
     return PostgresDatabase(database, hashlib.sha256(registry.id.encode()).hexdigest()[:32])

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from sottovoce import __version__
-from sottovoce.course import training_coordinator
+from sottovoce.course.training import training_coordinator
 from sottovoce.errors import InputError
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Event, Listening

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from sottovoce import wire
-from sottovoce.course.actions import Action
 from sottovoce.course.control import (
     COORDINATOR,
     LedgerHead,
@@ -18,7 +17,6 @@ from sottovoce.course.control import (
     Seating,
     SeatRecord,
 )
-from sottovoce.course.inputs import Heard, Started
 from sottovoce.course.queries.actions import (
     EraseCounts,
     KeepCounts,
@@ -41,6 +39,8 @@ from sottovoce.course.queries.inputs import (
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
 from sottovoce.course.queries.seats_seen import SeatsSeen
 from sottovoce.course.terms import WaitingLimits
+from sottovoce.course.training.actions import Action
+from sottovoce.course.training.inputs import Heard, Started
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ReplayError
 from sottovoce.ledger import LedgerSeat
@@ -53,10 +53,10 @@ from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.seat.service_carrier import ServiceCarrier
 from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Journal
+from sottovoce.study.evaluations.evaluation import evaluate_coordinator
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import answer
-from sottovoce.study.queries.evaluation import evaluate_coordinator
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.model import Trained
 from sottovoce.study.queries.quorum_model import QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Order
 from sottovoce.course.phases import OVER, Phase, admits
+from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, MalformedError
 from sottovoce.keyfiles import storage

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from sottovoce.config.study_file import parse_study
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Order
 from sottovoce.course.news import StudyStopped
 from sottovoce.course.phases import OVER
+from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, TheirError
 from sottovoce.keyfiles import storage
@@ -23,9 +23,9 @@ from sottovoce.node.kept_facts import FactKeeper
 from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, StudyStatus
 from sottovoce.node.seat.deciders import one_error
 from sottovoce.transport.certificates import fingerprint_of, make_certificate, server_context
-from sottovoce.transport.mailbox_database import AWAY
+from sottovoce.transport.mailbox.mailbox_database import AWAY
 from sottovoce.transport.problems import Refusal
-from sottovoce.transport.server import build_app, serve
+from sottovoce.transport.server.server import build_app, serve
 
 # Seconds between two looks for studies that were made while the server runs.
 _LOOK_SECONDS = 1.0

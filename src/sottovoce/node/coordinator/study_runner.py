@@ -8,12 +8,12 @@ from functools import partial
 
 from sottovoce.config.study_file import StudyDescription
 from sottovoce.course.control import CONTROL, COORDINATOR, Failed, control_session
-from sottovoce.course.inputs import Order, Ordered, SeatTaken, Seen, Started
 from sottovoce.course.news import StageBegan, StageEnded, StudyStopped
 from sottovoce.course.phases import OVER, STAGES, Phase, admits
 from sottovoce.course.stage_progress import StageProgress
-from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import TRAINING, Training
+from sottovoce.course.training.inputs import Order, Ordered, SeatTaken, Seen, Started
+from sottovoce.course.training.training_record import TrainingRecord
+from sottovoce.course.training.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, InputError
@@ -45,8 +45,8 @@ from sottovoce.storage.seat_keys import SeatKeys, key_path, study_key
 from sottovoce.study.card.stage_bytes import stage_bytes
 from sottovoce.study.relay import largest_letter
 from sottovoce.study.roster import Role
-from sottovoce.transport.mailbox import Mailbox
-from sottovoce.transport.mailbox_tables import Place
+from sottovoce.transport.mailbox.mailbox import Mailbox
+from sottovoce.transport.mailbox.mailbox_tables import Place
 
 # Seconds between two looks for orders that a command left.
 _LOOK_SECONDS = 1.0

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sottovoce.course.actions import (
+from sottovoce.course.control import COORDINATOR, LedgerHead
+from sottovoce.course.phases import Phase
+from sottovoce.course.seat_course import SeatCourse, counted
+from sottovoce.course.terms import Terms
+from sottovoce.course.training.actions import (
     Action,
     CleanUp,
     DropAll,
@@ -20,8 +24,7 @@ from sottovoce.course.actions import (
     Serve,
     TakeSeat,
 )
-from sottovoce.course.control import COORDINATOR, LedgerHead
-from sottovoce.course.inputs import (
+from sottovoce.course.training.inputs import (
     CleanedUp,
     Failure,
     LettersHeld,
@@ -30,12 +33,9 @@ from sottovoce.course.inputs import (
     ProgramWaits,
     SumsAgreed,
 )
-from sottovoce.course.phases import Phase
-from sottovoce.course.seat_course import SeatCourse, counted
-from sottovoce.course.terms import Terms
-from sottovoce.course.training_coordinator import HEARS, step
-from sottovoce.course.training_record import TrainingRecord
-from sottovoce.course.training_state import TRAINING, Training
+from sottovoce.course.training.training_coordinator import HEARS, step
+from sottovoce.course.training.training_record import TrainingRecord
+from sottovoce.course.training.training_state import TRAINING, Training
 from sottovoce.entropy import Entropy
 from sottovoce.errors import JournalError
 from sottovoce.ledger import LedgerSeat

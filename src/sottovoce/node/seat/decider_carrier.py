@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
-from sottovoce.course.actions import (
+from sottovoce.course.queries.actions import EraseCounts, EraseShare, KeepCounts
+from sottovoce.course.training.actions import (
     Action,
     DropAll,
     DropSession,
@@ -21,8 +22,7 @@ from sottovoce.course.actions import (
     Tell,
     WakeAt,
 )
-from sottovoce.course.inputs import Heard, Tick
-from sottovoce.course.queries.actions import EraseCounts, EraseShare, KeepCounts
+from sottovoce.course.training.inputs import Heard, Tick
 from sottovoce.node.seat.deciders import Effect
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.protocols.messages import Message

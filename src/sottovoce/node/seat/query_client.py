@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from sottovoce.course.actions import Action
 from sottovoce.course.control import COORDINATOR, Rejoining
 from sottovoce.course.news import QueryPriced
 from sottovoce.course.queries.actions import (
@@ -26,6 +25,7 @@ from sottovoce.course.queries.inputs import (
     EvaluationWanted,
     QuestionAsked,
 )
+from sottovoce.course.training.actions import Action
 from sottovoce.entropy import Entropy
 from sottovoce.errors import AbsenceError, InputError, MisuseError, SottovoceError
 from sottovoce.node.api import Classified, EvaluationTables
@@ -36,16 +36,16 @@ from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.query_seat import QuerySeat
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.storage.pending_queries import TEST_OVER, KeptTest, QuestionRows
+from sottovoce.study.evaluations.evaluation import evaluate_peer
+from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+from sottovoce.study.evaluations.figures import Evaluation, HeldOut, Tested, own_view
+from sottovoce.study.evaluations.quorum_roc import HeldOutRows
 from sottovoce.study.queries.classification import Answer, ask
 from sottovoce.study.queries.entities import remote_part
-from sottovoce.study.queries.evaluation import evaluate_peer
-from sottovoce.study.queries.evaluation_record import KeptEvaluation
 from sottovoce.study.queries.explanations import DocumentQuestion
-from sottovoce.study.queries.figures import Evaluation, HeldOut, Tested, own_view
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.quorum_model import QuorumModel
 from sottovoce.study.queries.quorum_queries import ask_members
-from sottovoce.study.queries.quorum_roc import HeldOutRows
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.queries.thresholds import Floats, unit_scores
 from sottovoce.study.stages.holdings import integer_rows, read_rows

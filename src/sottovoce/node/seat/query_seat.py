@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from sottovoce.course.actions import Action
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Heard, Started
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.queries.actions import (
     EraseShare,
     NoteRefusal,
@@ -18,6 +15,9 @@ from sottovoce.course.queries.actions import (
 from sottovoce.course.queries.conversations import QueryId
 from sottovoce.course.queries.records import AskingRecord, EvaluatingRecord
 from sottovoce.course.queries.seat import ASKING, EVALUATING, SeatService, step
+from sottovoce.course.training.actions import Action
+from sottovoce.course.training.inputs import Heard, Started
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy
 from sottovoce.errors import ViolationError
 from sottovoce.ledger import LineKind
@@ -26,9 +26,9 @@ from sottovoce.node.seat.decider_carrier import read_record
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.seat.service_carrier import ServiceCarrier
 from sottovoce.protocols.messages import Message
+from sottovoce.study.evaluations.evaluation import evaluate_evaluator, evaluate_member
 from sottovoce.study.queries.classification import deal
 from sottovoce.study.queries.entities import HeldEntities, answer_entities
-from sottovoce.study.queries.evaluation import evaluate_evaluator, evaluate_member
 from sottovoce.study.queries.model import HeldShare
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.queries.quorum_queries import help_asker

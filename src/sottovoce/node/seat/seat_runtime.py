@@ -41,7 +41,7 @@ from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
-from sottovoce.transport.limits import LONGEST_WAIT
+from sottovoce.transport.server.limits import LONGEST_WAIT
 from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")

@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from sottovoce.course.actions import Action, Emit
 from sottovoce.course.control import COORDINATOR
-from sottovoce.course.inputs import Failure
 from sottovoce.course.queries.actions import (
     Forget,
     ForgetOthers,
@@ -23,13 +21,15 @@ from sottovoce.course.queries.inputs import (
     NotReplayed,
     SumsKnown,
 )
+from sottovoce.course.training.actions import Action, Emit
+from sottovoce.course.training.inputs import Failure
 from sottovoce.entropy import Entropy
 from sottovoce.errors import JournalError, ReplayError, SottovoceError
 from sottovoce.node.seat.after_training import AfterTraining
 from sottovoce.node.seat.decider_carrier import Carrier
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.seat_runtime import SeatRuntime
-from sottovoce.study.queries.evaluation import NONE_HELD, HeldEvaluations
+from sottovoce.study.evaluations.evaluation import NONE_HELD, HeldEvaluations
 from sottovoce.wire import Value
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sottovoce.course.actions import (
+from sottovoce.course.control import COORDINATOR, Reseated
+from sottovoce.course.seat_course import SeatCourse
+from sottovoce.course.training.actions import (
     Action,
     AskConsent,
     CleanUp,
@@ -21,8 +23,7 @@ from sottovoce.course.actions import (
     RunAttempt,
     Serve,
 )
-from sottovoce.course.control import COORDINATOR, Reseated
-from sottovoce.course.inputs import (
+from sottovoce.course.training.inputs import (
     ConsentGiven,
     ConsentRefused,
     Failure,
@@ -31,9 +32,8 @@ from sottovoce.course.inputs import (
     ProgramWaits,
     Started,
 )
-from sottovoce.course.participant_record import SEAT, ParticipantRecord, Participation
-from sottovoce.course.seat_course import SeatCourse
-from sottovoce.course.training_participant import HEARS, step
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord, Participation
+from sottovoce.course.training.training_participant import HEARS, step
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     AbsenceError,

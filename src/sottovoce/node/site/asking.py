@@ -5,10 +5,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from sottovoce.course.inputs import Started
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
 from sottovoce.course.seating import seated
+from sottovoce.course.training.inputs import Started
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles.models import read_model

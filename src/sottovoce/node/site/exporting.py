@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.keyfiles import storage

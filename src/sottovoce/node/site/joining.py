@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from sottovoce.config.deadlines import COMPLAINT_STAGES
 from sottovoce.course.control import Reseated
-from sottovoce.course.inputs import CleanedUp
 from sottovoce.course.news import StudyClosed, StudyFinished, StudyStopped
 from sottovoce.course.phases import Phase
+from sottovoce.course.training.inputs import CleanedUp
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import (
     DamagedJournalError,

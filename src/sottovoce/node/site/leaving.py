@@ -10,8 +10,8 @@ import asyncio
 from pathlib import Path
 
 from sottovoce.course.control import COORDINATOR, Leaving
-from sottovoce.course.participant_record import SEAT, ParticipantRecord
 from sottovoce.course.phases import Phase
+from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
 from sottovoce.keyfiles import storage

@@ -5,7 +5,7 @@
       │                           │◀── r, uniform, in shares; zeros of t + 1     │
       │◀──────── CoveredScore ────│                      │                       │
       │   α + r: the asker; −r: the counterpart          │                       │
-      │◀──────────────── shares/verdict.py ─────────────▶│◀──────────────────────│
+      │◀──────────── shares/labels/verdict.py ──────────▶│◀──────────────────────│
 
 The counterpart draws r uniform modulo the product of the primes, so a covered score says nothing.
 The t + 1 sharings of zero make sure that the members' shares of it say no more than their sum. The
@@ -44,8 +44,13 @@ from sottovoce.protocols.quorum.rows import RowShape, RowSharing
 from sottovoce.protocols.quorum.sharing import put_together
 from sottovoce.protocols.quorum.truncation import shifted_by
 from sottovoce.protocols.shares.holders import Trio, deal_seeds, take_seed
+from sottovoce.protocols.shares.labels.verdict import (
+    VerdictPlan,
+    ask_verdict,
+    deal_verdict,
+    give_verdict,
+)
 from sottovoce.protocols.shares.material import Context, Ledger
-from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
 
 # A mask overflows, so that a label is wrong, with a probability of 2^-40 a score.
 _ROOM_BITS = 40

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from sottovoce.sources.annotations.marks import Mark, marked
 from sottovoce.sources.columns import Header
-from sottovoce.sources.json_records import JsonRecords
-from sottovoce.sources.jsonlines import HEAD_ROWS
+from sottovoce.sources.formats.json_records import JsonRecords
+from sottovoce.sources.formats.jsonlines import HEAD_ROWS
 from sottovoce.sources.lines import Flaw
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import SourceProblem

@@ -19,21 +19,17 @@ from sottovoce.protocols.quorum import sums as quorum_sums
 from sottovoce.protocols.quorum import tally as quorum_tally
 from sottovoce.protocols.quorum import truncation as quorum_truncation
 from sottovoce.protocols.shares import (
-    carries,
     handover,
     holders,
     moment_check,
     multiplier,
     products,
     residual,
-    row_scores,
     signs,
     solve,
     truncation,
-    undealt,
-    undealt_tally,
-    verdict,
 )
+from sottovoce.protocols.shares.labels import carries, row_scores, undealt, undealt_tally, verdict
 from sottovoce.protocols.two_party import comparison as two_party_comparison
 from sottovoce.protocols.two_party import directions, lines, matrices, own_masks
 from sottovoce.protocols.two_party import moment_check as two_party_moment_check
@@ -41,15 +37,14 @@ from sottovoce.protocols.two_party import products as two_party_products
 from sottovoce.protocols.two_party import truncation as two_party_truncation
 from sottovoce.study.arrangement import Weights
 from sottovoce.study.choices import Addition, DictionaryKind, Engine, Verdict
+from sottovoce.study.evaluations import evaluation, quorum_roc
 from sottovoce.study.queries import (
     budget,
     classification,
     entities,
-    evaluation,
     key_proof,
     model,
     quorum_queries,
-    quorum_roc,
     remote,
     shared_queries,
 )

@@ -5,10 +5,11 @@
       │                          │─── QueryGrant (or Refusal) ─────▶│
       │◀─── DealRequest ─────────│                                  │
       │                          │◀── MaskedScores ─────────────────│   ⟨⟨scores + r⟩⟩, packed
-      │   shares/verdict.py: both hold shares of every score        │
+      │   shares/labels/verdict.py: both hold shares of every score │
       │─────────────────────────▶│◀────────────────────────────────▶│   the labels
 
-Without a dealer (`dgk`) the same shares go through shares/undealt.py, between C and the asker.
+Without a dealer (`dgk`) the same shares go through shares/labels/undealt.py, between C
+and the asker.
 
 The asker multiplies ciphertexts of the words that its documents have, packs many documents
 into one ciphertext and hides them under one mask uniform in Z_N. C decrypts noise; C's noise
@@ -53,13 +54,18 @@ from sottovoce.paillier import Encrypted, ForKeyHolder, SparseRows, Unsent
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ASKER, CONSENT_TO_MARGINS, NUMBERS_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.carries import AskSide, KeySide
 from sottovoce.protocols.shares.holders import Holder, deal_seeds
-from sottovoce.protocols.shares.row_scores import RowPlan, deal_scores
-from sottovoce.protocols.shares.tally import TallyPlan, deal_tally, tally
-from sottovoce.protocols.shares.undealt import ask_labels, give_labels
-from sottovoce.protocols.shares.undealt_tally import ask_tally, give_tally
-from sottovoce.protocols.shares.verdict import VerdictPlan, ask_verdict, deal_verdict, give_verdict
+from sottovoce.protocols.shares.labels.carries import AskSide, KeySide
+from sottovoce.protocols.shares.labels.row_scores import RowPlan, deal_scores
+from sottovoce.protocols.shares.labels.tally import TallyPlan, deal_tally, tally
+from sottovoce.protocols.shares.labels.undealt import ask_labels, give_labels
+from sottovoce.protocols.shares.labels.undealt_tally import ask_tally, give_tally
+from sottovoce.protocols.shares.labels.verdict import (
+    VerdictPlan,
+    ask_verdict,
+    deal_verdict,
+    give_verdict,
+)
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.study.choices import Verdict
 from sottovoce.study.party_context import PartyContext

@@ -1,7 +1,7 @@
 """The proof of the coordinator's key for an asker, in studies that find labels on shares.
 
     asker                              coordinator
-      │◀──────────── KeyProof ─────────────│   then shares/undealt.py
+      │◀──────────── KeyProof ─────────────│   then shares/labels/undealt.py
 
 In such a study only an asker without a dealer encrypts under the study's Paillier key. So the proof
 that the key is fit (paillier/proof.py) comes with that asker's query, and nobody checks it while

@@ -30,8 +30,8 @@ from sottovoce.study.release import Opens
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 
 
 class EncryptedModel(Message, frozen=True):

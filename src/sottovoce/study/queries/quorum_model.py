@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sottovoce.numbers.residues import Planes
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.totals import Totals
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 
 # Queries are filled up to a multiple of this.
 BATCH = 32

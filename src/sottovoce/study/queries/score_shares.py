@@ -13,7 +13,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, to_ring
 from sottovoce.paillier import Ciphertext, ForKeyHolder, Layout, SecretKey, Unsent, decrypt_residues
-from sottovoce.protocols.shares.tally import GROUPS
+from sottovoce.protocols.shares.labels.tally import GROUPS
 from sottovoce.study.queries.model import PeerModel
 from sottovoce.study.queries.scoring import ScorePlan, half_slots, slots_of
 from sottovoce.study.queries.thresholds import Floats, row_thresholds, shifts

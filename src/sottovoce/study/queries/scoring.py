@@ -20,9 +20,9 @@ from sottovoce.errors import BoundError, InputError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.protocols.shares.handover import ModelPlan
+from sottovoce.protocols.shares.labels.row_scores import SHORT_BITS, RowPlan
+from sottovoce.protocols.shares.labels.verdict import VerdictPlan
 from sottovoce.protocols.shares.rings import Ring
-from sottovoce.protocols.shares.row_scores import SHORT_BITS, RowPlan
-from sottovoce.protocols.shares.verdict import VerdictPlan
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.thresholds import shift_scale
 from sottovoce.study.release import Opens

@@ -4,10 +4,10 @@
       │                  │◀── QueryRequest ────────────────────────────────────│   (budget.py)
       │                  │─── QueryGrant (or Refusal) ────────────────────────▶│
       │◀── DealRequest ──│─── ScoreRequest ────────▶│                          │
-      │   shares/row_scores.py: C and E hold shares of every score             │
+      │   shares/labels/row_scores.py: C and E hold shares of every score      │
       │─────────────────▶│◀────────────────────────▶│◀─────────────────────────│
       │                  │◀── AskerShares ──────────│◀─────────────────────────│
-      │   shares/verdict.py: C and E hold shares of every label                │
+      │   shares/labels/verdict.py: C and E hold shares of every label         │
       │─────────────────▶│◀────────────────────────▶│                          │
       │                  │─── VerdictShare ─────────│─── VerdictShare ────────▶│   the labels
 
@@ -43,15 +43,15 @@ from sottovoce.protocols.disclosures import (
 )
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.holders import deal_seeds, words_of
-from sottovoce.protocols.shares.row_scores import (
+from sottovoce.protocols.shares.labels.row_scores import (
     RowSeeds,
     Scored,
     deal_scores,
     score_shares,
     send_rows,
 )
-from sottovoce.protocols.shares.tally import GROUPS, TallyPlan, tally
-from sottovoce.protocols.shares.verdict import joined_labels, tell_verdict
+from sottovoce.protocols.shares.labels.tally import GROUPS, TallyPlan, tally
+from sottovoce.protocols.shares.labels.verdict import joined_labels, tell_verdict
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.model import HeldShare, Trained

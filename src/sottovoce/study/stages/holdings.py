@@ -19,9 +19,9 @@ from sottovoce.rados.moments import Moments
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.columns import Categorical
+from sottovoce.text.dictionary.hashing import DictionaryKey
 from sottovoce.text.documents import Document
 from sottovoce.text.features import NORM_PARTS, FeatureReader, FeatureRows, FeatureSpace
-from sottovoce.text.hashing import DictionaryKey
 from sottovoce.text.labels import label_name, unknown_label
 from sottovoce.text.passes import training_examples
 

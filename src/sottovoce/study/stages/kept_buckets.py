@@ -29,7 +29,7 @@ from sottovoce.protocols.disclosures import BY_COORDINATOR, BY_EVALUATOR_SEALED,
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
-from sottovoce.text.counts import CountLayout
+from sottovoce.text.dictionary.counts import CountLayout
 
 _PURPOSE = "roles/counts/v1"
 

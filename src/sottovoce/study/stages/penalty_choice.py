@@ -26,15 +26,15 @@ from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Receive, Send, dismiss, receive
 from sottovoce.protocols.disclosures import BY_PEERS_AND_HOLDERS, ROSTER_IS_PUBLIC, SUM_IS_OVER_MANY
 from sottovoce.protocols.messages import Disclosure, Enough, Message
+from sottovoce.protocols.shares.labels.row_scores import DealtScores, MaskedModel
+from sottovoce.protocols.shares.labels.verdict import DEALT_KINDS, VerdictTold
 from sottovoce.protocols.shares.products import FactorShare
-from sottovoce.protocols.shares.row_scores import DealtScores, MaskedModel
 from sottovoce.protocols.shares.signs import ComparandShare
-from sottovoce.protocols.shares.verdict import DEALT_KINDS, VerdictTold
 from sottovoce.study.choices import Verdict
+from sottovoce.study.evaluations.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import DealRequest, answer, deal_for
-from sottovoce.study.queries.evaluation import CountSum, add_counts, open_counts, witness_counts
 from sottovoce.study.queries.model import HeldShare, PeerModel, Trained
 from sottovoce.study.queries.query_seats import query_trio
 from sottovoce.study.queries.scoring import ScorePlan

@@ -52,19 +52,19 @@ from sottovoce.study.stages.kept_buckets import (
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals, published
-from sottovoce.text.counts import CountLayout, Counts
-from sottovoce.text.dictionaries import (
+from sottovoce.text.dictionary.counts import CountLayout, Counts
+from sottovoce.text.dictionary.dictionaries import (
     Dictionary,
     GivenDictionary,
     HashedDictionary,
     JointDictionary,
 )
+from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey
+from sottovoce.text.dictionary.selection import chosen
 from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureSpace
-from sottovoce.text.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.occurrences import PieceMemory
 from sottovoce.text.passes import count
-from sottovoce.text.selection import chosen
 
 _KEY_USE = "dictionary key/v1"
 _ROUND = "preparation"

@@ -17,9 +17,9 @@ import numpy as np
 from sottovoce.errors import InputError
 from sottovoce.numbers.ring import from_ring, to_ring
 from sottovoce.protocols.conversation import Party, Send
+from sottovoce.study.evaluations.evaluation import add_counts, help_counts, open_counts
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
-from sottovoce.study.queries.evaluation import add_counts, help_counts, open_counts
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.quorum_queries import answer_query, ask_members, help_asker
 from sottovoce.study.stages.holdings import integer_rows, read_rows

@@ -1,0 +1,1 @@
+"""How accurate studies are, beside pooled text and each site alone."""

@@ -1,0 +1,1 @@
+"""Joint evaluations over all peers' held-out documents, from sums alone."""

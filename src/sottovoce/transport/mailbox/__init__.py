@@ -1,0 +1,1 @@
+"""The coordinator's mailbox of a study, in SQLite or PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The coordinator's HTTPS port: connections, limits, and what each request does."""
