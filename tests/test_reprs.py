@@ -71,10 +71,10 @@ HARMLESS = {
     "protocols.blind_sum.rounds.RoundBook.attempts": "names of rounds, and how often",
     "paper.central.printed_terms.PrintedTerms.penalties": "part of the plan",
     "paper.central.terms.CentralTerms.penalties": "part of the plan",
-    "course.training_state.Training.seen": "when each seat was heard of",
+    "course.training.training_state.Training.seen": "when each seat was heard of",
     "course.queries.seats_seen.SeatsSeen.seen": "when each seat was heard of",
     "node.coordinator.query_coordinator.QueryConditions.seen": "when each seat was heard of",
-    "study.queries.evaluation.HeldEvaluations.numbers": "which evaluations were held",
+    "study.evaluations.evaluation.HeldEvaluations.numbers": "which evaluations were held",
     "paper.table1.EncryptionCost.operations": "how many operations of each kind",
     "study.queries.quorum_model.QuorumTrained.labels_told": "how many labels each peer was told",
     "protocols.conversation.Ask.question": "a message, whose own repr shows names of fields only",
@@ -98,7 +98,7 @@ HARMLESS = {
     "rados.blocks.JointLayout.shared": "positions of features",
     "study.stages.agreement.Agreement.boxes": "public keys",
     "study.stages.encrypted.encrypted_numbers.EncryptedNumbers.penalties": "part of the plan",
-    "study.queries.evaluation.CountSum.counted": "a size",
+    "study.evaluations.evaluation.CountSum.counted": "a size",
     "study.queries.model.PeerModel.operating_point": "public thresholds",
     "study.queries.quorum_model.QuorumModel.operating_point": "public thresholds",
     "study.plan.StudyPlan.alpha": "part of the plan",
@@ -107,9 +107,9 @@ HARMLESS = {
     "study.plan.StudyPlan.thresholds": "part of the plan",
     "study.queries.quorum_model.MemberShare.idf_halves": "published, rounded",
     "study.stages.preparation.Prepared.idf_halves": "published, rounded",
-    "study.queries.roc.Roc.false_positive_rate": "what every peer is told",
-    "study.queries.roc.Roc.thresholds": "part of the plan",
-    "study.queries.roc.Roc.true_positive_rate": "what every peer is told",
+    "study.evaluations.roc.Roc.false_positive_rate": "what every peer is told",
+    "study.evaluations.roc.Roc.thresholds": "part of the plan",
+    "study.evaluations.roc.Roc.true_positive_rate": "what every peer is told",
     "study.roster.Participant.public": "a public key",
     "study.queries.scoring.ScorePlan.factors": "follow from the published idf",
     "study.stages.centring.Reference.point": "follows from the published idf",
@@ -121,21 +121,21 @@ HARMLESS = {
     "config.toml_settings.SettingsText.lines": "where settings stand",
     "config.toml_settings.SettingsText.values": "settings, among which no secret may be",
     "config.site_settings.SiteSettings.commands": "settings, among which no secret may be",
-    "text.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
-    "text.dictionaries.JointDictionary.idf_halves": "published, rounded",
+    "text.dictionary.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
+    "text.dictionary.dictionaries.JointDictionary.idf_halves": "published, rounded",
     "text.reading.NGrams.characters": "part of the plan",
     "text.reading.NGrams.words": "part of the plan",
     "transport.certificates.Certificate.certificate": "the server shows it to everybody",
     "transport.requests.Call.body": "a view shows its address only",
-    "transport.committing._Waiting.future": "a future of the event loop; answers are counts",
-    "transport.committing._Waiting.result": "positions and counts",
-    "transport.request_handlers.Caller.digest": "a hash of a request",
+    "transport.mailbox.committing._Waiting.future": "a future of the event loop; answers are counts",
+    "transport.mailbox.committing._Waiting.result": "positions and counts",
+    "transport.server.request_handlers.Caller.digest": "a hash of a request",
     "transport.signing.SignedRequest.digest": "a hash of a request",
     "transport.signing.RequestOrigin.nonce": "travels in the open",
     "transport.signing.RequestOrigin.signature": "travels in the open",
     "transport.signing.Signer.fingerprint": "of a certificate that the server shows to everybody",
-    "transport.mailbox_tables.Place.session": "a hash of public things",
-    "transport.mailbox_tables.LetterSummary.digest": "a hash of what is sealed",
+    "transport.mailbox.mailbox_tables.Place.session": "a hash of public things",
+    "transport.mailbox.mailbox_tables.LetterSummary.digest": "a hash of what is sealed",
 }
 
 # Types with a repr of their own, each of which was read.
@@ -143,7 +143,7 @@ OWN_REPRS = {
     "estimators.comparison.Comparison": "accuracies by peer",
     "estimators.validation.PlanSearch": "settings of plans, and shares of right labels",
     "estimators.progress._NotebookLine": "one line of progress",
-    "study.queries.figures.Evaluation": "figures that every peer is told",
+    "study.evaluations.figures.Evaluation": "figures that every peer is told",
     "course.trained_study.StudyOutcome": "names and sizes",
     "entropy.Expansion": "says <secret>",
     "estimators.federation.LocalFederation": "names of peers, and how many documents",
@@ -171,7 +171,7 @@ OWN_REPRS = {
 }
 
 # Tuples with names show everything; these never leave the loop that reads a text.
-NAMED_TUPLES = {"text.reading.TextRow", "text.tokens.Token"}
+NAMED_TUPLES = {"text.reading.TextRow", "text.tokenizing.tokens.Token"}
 
 
 def classes() -> Iterator[type]:
