@@ -127,7 +127,7 @@ HARMLESS = {
     "text.reading.NGrams.words": "part of the plan",
     "transport.certificates.Certificate.certificate": "the server shows it to everybody",
     "transport.requests.Call.body": "a view shows its address only",
-    "transport.mailbox.committing._Waiting.future": "a future of the event loop; answers are counts",
+    "transport.mailbox.committing._Waiting.future": "a future, of counts",
     "transport.mailbox.committing._Waiting.result": "positions and counts",
     "transport.server.request_handlers.Caller.digest": "a hash of a request",
     "transport.signing.SignedRequest.digest": "a hash of a request",

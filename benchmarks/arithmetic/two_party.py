@@ -27,6 +27,7 @@ from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.two_party.comparison import SignPlan, sign_rules, signs
 from sottovoce.protocols.two_party.division import DivPlan, division_rule, reciprocal
 from sottovoce.protocols.two_party.exponential import ExpPlan, exponential, exponential_rule
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.protocols.two_party.masks import Masking
 from sottovoce.protocols.two_party.matrices import FixedFactors, matrix_product
 from sottovoce.protocols.two_party.products import (
@@ -36,7 +37,6 @@ from sottovoce.protocols.two_party.products import (
     product_rules,
 )
 from sottovoce.protocols.two_party.solve import SolvePlan, solve, solve_stages
-from sottovoce.protocols.two_party.table import run
 from sottovoce.protocols.two_party.truncation import truncate, truncation_rule
 
 # What a terminal shows; `--json` has the operations too.

@@ -11,13 +11,13 @@ import pytest
 from console.conftest import running
 from harness.commands import call
 from sottovoce.console.guard import COOKIE, ConsoleGuard
+from sottovoce.console.layout import qr_picture
 from sottovoce.console.listening import (
     ConsoleAddress,
     access_of,
     check_loopback,
     console_tls,
 )
-from sottovoce.console.qr import qr_picture
 from sottovoce.console.server import ConsolePages, run_console
 from sottovoce.console.work import ConsoleWork
 from sottovoce.entropy import SystemEntropy

@@ -15,7 +15,7 @@ from sottovoce.protocols.ciphertexts import ciphertexts_under
 from sottovoce.protocols.conversation import KEY_HOLDER, Party
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.runner import Meddler, Outcome
-from sottovoce.protocols.two_party.table import run
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.wire import Codec
 
 

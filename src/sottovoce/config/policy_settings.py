@@ -1,4 +1,4 @@
-"""[policy] of sottovoce.toml: what a site consents to at most."""
+"""[policy] of sottovoce.toml: what a site consents to at most; loaded where a policy is read."""
 
 from collections.abc import Mapping
 

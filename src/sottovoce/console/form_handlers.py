@@ -9,9 +9,8 @@ from aiohttp import web
 from sottovoce.cli.source_choice import SourceChoice, recall
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.console.guard import ConsoleGuard
-from sottovoce.console.layout import study_page
+from sottovoce.console.layout import qr_picture, study_page
 from sottovoce.console.progress_view import moment
-from sottovoce.console.qr import qr_picture
 from sottovoce.console.site_view import inspected, join_form
 from sottovoce.console.work import ConsoleWork, labelled_path
 from sottovoce.errors import InputError

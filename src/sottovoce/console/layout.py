@@ -1,5 +1,6 @@
-"""The common frame of all pages of the console."""
+"""The common frame of all pages of the console, and their common parts."""
 
+import segno
 from aiohttp import web
 
 from sottovoce.console.guard import ConsoleGuard
@@ -7,6 +8,8 @@ from sottovoce.console.study_pages import links
 from sottovoce.pictures.html import Html, joined, tag
 
 Link = tuple[str, str]
+_QR_MARGIN = 4
+"""The empty margin of a QR code, which cameras need."""
 
 
 def page(title: str, *content: object, ways: tuple[Link, ...] = (), here: str = "") -> str:
@@ -88,3 +91,27 @@ def field(name: str, title: str, *, value: str = "", hint: str = "", needed: boo
         ),
         tag("small", hint, id=f"{name}-hint", class_="soft") if hint else "",
     )
+
+
+def qr_picture(line: str, *, title: str) -> Html:
+    """A line as a QR code; black on white even on dark pages, because cameras expect it."""
+    rows = [list(row) for row in segno.make(line, error="m", micro=False).matrix]
+    side = len(rows) + 2 * _QR_MARGIN
+    path = "".join(
+        f"M{x + _QR_MARGIN},{y + _QR_MARGIN}h1v1h-1z"
+        for y, row in enumerate(rows)
+        for x, dark in enumerate(row)
+        if dark
+    )
+    svg = tag(
+        "svg",
+        tag("title", title),
+        tag("rect", width=side, height=side, fill="#fff"),
+        tag("path", d=path, fill="#000"),
+        viewBox=f"0 0 {side} {side}",
+        width=4 * side,
+        role="img",
+        shape_rendering="crispEdges",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+    return tag("figure", svg, tag("figcaption", title))

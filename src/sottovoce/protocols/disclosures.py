@@ -1,4 +1,6 @@
-"""The phrases that several disclosures share: who sees a message, and under which assumption."""
+"""The disclosures and phrases that several messages share: who sees it, and what must hold."""
+
+from sottovoce.protocols.messages import Disclosure
 
 # Who sees it.
 BY_ASKER = "the asker of the query"
@@ -55,3 +57,23 @@ SPECTRUM_BOUND_IS_TRUE = "the upper end of the spectrum was a sum of true upper 
 SUM_IS_OVER_MANY = "at least three peers and twenty documents are in the sum"
 THRESHOLD_HOLDS = "no more members than the threshold pool with each other and the opener"
 TWO_DO_NOT_POOL = "evaluator and coordinator do not pool what they saw"
+
+# Whole disclosures. The message's docstring says what it holds.
+FRESH_CIPHERTEXTS = Disclosure(
+    seen_by=BY_EVALUATOR, reveals="nothing: fresh ciphertexts", assuming=PAILLIER_HIDES
+)
+MASKED_OPERANDS = Disclosure(
+    seen_by=BY_KEY_HOLDER,
+    reveals="the shape; every value is noise",
+    assuming=MASKS_REACH_KAPPA_BITS,
+)
+DEALT_MASK = Disclosure(
+    seen_by=BY_OTHER_HOLDER,
+    reveals="nothing: the mask is uniform, used once, and known to neither holder",
+    assuming=DEALER_POOLS_WITH_NEITHER,
+)
+SECOND_HOLDERS_HALF = Disclosure(
+    seen_by=BY_FIRST_HOLDER,
+    reveals="nothing: the second holder's half makes every word uniform",
+    assuming=DEALER_POOLS_WITH_NEITHER,
+)

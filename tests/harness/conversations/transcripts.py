@@ -14,7 +14,7 @@ from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER, Party, dismi
 from sottovoce.protocols.guard import AnswerGuard, serve
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet, Seat
-from sottovoce.protocols.two_party.table import run
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.wire.codec import tag_of
 
 SEEDS = {EVALUATOR: 2, KEY_HOLDER: 3}

@@ -9,7 +9,7 @@ from harness.conversations.counting import Counting
 from harness.entropy import SeededEntropy
 from sottovoce.paillier import Ciphertext
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
-from sottovoce.protocols.two_party.table import run
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.protocols.view import leaves
 
 

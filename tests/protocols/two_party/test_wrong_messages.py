@@ -15,8 +15,8 @@ from sottovoce.protocols.conversation import EVALUATOR
 from sottovoce.protocols.messages import Enough
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.seat import Packet
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.protocols.two_party.matrices import Fixed
-from sottovoce.protocols.two_party.table import run
 from sottovoce.protocols.view import leaves
 
 NAMES = {

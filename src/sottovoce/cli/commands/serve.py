@@ -139,8 +139,7 @@ async def _served(
 ) -> None:
     """The coordinator, and the monitoring endpoint for the operator's tools."""
     from sottovoce.node.coordinator.monitor import Monitor, address_of
-    from sottovoce.node.coordinator.serving import run_coordinator
-    from sottovoce.node.coordinator.stand_by import serving_alone
+    from sottovoce.node.coordinator.serving import run_coordinator, serving_alone
 
     def on_event(event: "Event") -> None:
         for hear in hearers:

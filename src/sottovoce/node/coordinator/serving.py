@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+import os
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from sottovoce.config.study_file import parse_study
@@ -12,13 +15,14 @@ from sottovoce.course.phases import OVER
 from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, TheirError
-from sottovoce.keyfiles import storage
+from sottovoce.keyfiles import storage, unix
+from sottovoce.keyfiles.storage import SECRET_MODE
 from sottovoce.node.api import ReadStudy
 from sottovoce.node.coordinator.enrolment import Enrolment
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.coordinator.study_statuses import studies, study_folders
-from sottovoce.node.events import Listening, OnEvent, unheard
+from sottovoce.node.events import Listening, OnEvent, StandingBy, unheard
 from sottovoce.node.kept_facts import FactKeeper
 from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, StudyStatus
 from sottovoce.node.seat.deciders import one_error
@@ -29,6 +33,9 @@ from sottovoce.transport.server.server import build_app, serve
 
 # Seconds between two looks for studies that were made while the server runs.
 _LOOK_SECONDS = 1.0
+# Seconds between two tries of a process that stands by.
+_LOCK_SECONDS = 0.25
+_LOCK = "serving.lock"
 _CERTIFICATE, _KEY = "certificate.pem", "certificate.key"
 _LARGEST = 2**16
 # Every open study has files, threads and letters of its own.
@@ -237,3 +244,29 @@ class _Opening:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             self.look(tasks)
+
+
+@asynccontextmanager
+async def serving_alone(
+    place: CoordinatorPlace, *, stand_by: bool, on_event: OnEvent
+) -> AsyncIterator[None]:
+    """Hold the folder's lock as long as the block lasts; a process that stands by waits for it.
+
+    The system lets go of a lock when its process ends, however it ends. The process that stood by
+    then continues from the same journals, as the one that ended would have done.
+    """
+    flags = os.O_RDWR | os.O_CREAT | unix.CLOEXEC
+    descriptor = os.open(place.folder / _LOCK, flags, SECRET_MODE)
+    try:
+        if not unix.lock_alone(descriptor):
+            if not stand_by:
+                raise InputError(
+                    f"{place.folder}: another process serves it already",
+                    hints=("sottovoce serve --stand-by",),
+                )
+            on_event(StandingBy(str(place.folder)))
+            while not unix.lock_alone(descriptor):  # noqa: ASYNC110 - another process lets go
+                await asyncio.sleep(_LOCK_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)

@@ -43,10 +43,9 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
     BY_KEY_HOLDER,
+    FRESH_CIPHERTEXTS,
     MASKS_REACH_KAPPA_BITS_IN_SLOTS,
-    PAILLIER_HIDES,
 )
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
@@ -60,11 +59,7 @@ Square = NDArray[np.object_]
 class MatrixProducts(Message, frozen=True):
     """Every cut masked matrix by rows, then by columns, and the products that were asked for."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of masked matrices and their products",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     rows: tuple[Ciphertext, ...]
     columns: tuple[Ciphertext, ...]
     products: tuple[Ciphertext, ...]

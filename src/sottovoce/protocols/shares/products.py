@@ -27,12 +27,8 @@ from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, receive
-from sottovoce.protocols.disclosures import (
-    BY_FIRST_HOLDER,
-    BY_OTHER_HOLDER,
-    DEALER_POOLS_WITH_NEITHER,
-)
-from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.disclosures import DEALT_MASK, SECOND_HOLDERS_HALF
+from sottovoce.protocols.messages import Message
 from sottovoce.protocols.shares.holders import (
     Dealer,
     Holder,
@@ -49,22 +45,14 @@ Shape: TypeAlias = tuple[int, ...]
 class DealtProduct(Message, frozen=True):
     """The first holder's share of the product of two masks, which does not follow from its seed."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_FIRST_HOLDER,
-        reveals="nothing: the second holder's half makes every word uniform",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = SECOND_HOLDERS_HALF
     product: wire.Words
 
 
 class FactorShare(MaskedShare, frozen=True):
     """A share of a factor, less a dealt mask that is used for this product alone."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_OTHER_HOLDER,
-        reveals="nothing: the mask is uniform, used once, and known to neither holder",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = DEALT_MASK
 
 
 def times(left: Words, right: Words) -> Words:

@@ -29,11 +29,7 @@ import numpy as np
 from sottovoce import wire
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import (
-    BY_FIRST_HOLDER,
-    BY_OTHER_HOLDER,
-    DEALER_POOLS_WITH_NEITHER,
-)
+from sottovoce.protocols.disclosures import DEALT_MASK, SECOND_HOLDERS_HALF
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.comparison import (
     Corrections,
@@ -70,22 +66,14 @@ class DealtComparisons(Message, frozen=True):
 class DealtTops(Message, frozen=True):
     """The first holder's shares of msb(ρ), which do not follow from its seed."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_FIRST_HOLDER,
-        reveals="nothing: its shares of the top bits of ρ are uniform without the second's",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = SECOND_HOLDERS_HALF
     tops: wire.Words
 
 
 class ComparandShare(MaskedShare, frozen=True):
     """A share of x̂ = x + ρ, opened to find the sign of x."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_OTHER_HOLDER,
-        reveals="nothing: ρ is uniform, used once, and known to neither holder",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = DEALT_MASK
 
 
 def negative(holder: Holder, shares: Words, *, purpose: str, ring: Ring = RING64) -> Party[Words]:

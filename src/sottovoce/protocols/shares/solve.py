@@ -38,12 +38,7 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, encode
 from sottovoce.protocols.conversation import Party, Send, ahead, receive
-from sottovoce.protocols.disclosures import (
-    BY_BOTH_HOLDERS,
-    BY_FIRST_HOLDER,
-    DEALER_POOLS_WITH_NEITHER,
-    PLAN_IS_PUBLIC,
-)
+from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS, PLAN_IS_PUBLIC, SECOND_HOLDERS_HALF
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
@@ -93,11 +88,7 @@ class AgreedPlan(Message, frozen=True):
 class DealtSteps(Message, frozen=True):
     """The first holder's shares of Uv and of the truncation's numbers, for several steps."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_FIRST_HOLDER,
-        reveals="nothing: its shares of Uv and of each truncation are uniform without the second's",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = SECOND_HOLDERS_HALF
     products: wire.Words
     quotients: wire.Words
     tops: wire.Words

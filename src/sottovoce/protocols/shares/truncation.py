@@ -33,12 +33,8 @@ from sottovoce.entropy import Entropy
 from sottovoce.errors import MisuseError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, receive
-from sottovoce.protocols.disclosures import (
-    BY_FIRST_HOLDER,
-    BY_OTHER_HOLDER,
-    DEALER_POOLS_WITH_NEITHER,
-)
-from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.disclosures import DEALT_MASK, SECOND_HOLDERS_HALF
+from sottovoce.protocols.messages import Message
 from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 
@@ -46,11 +42,7 @@ from sottovoce.protocols.shares.rings import RING64, Ring
 class DealtQuotients(Message, frozen=True):
     """The first holder's shares of ⌊r/2^f⌋ and msb(r), which do not follow from its seed."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_FIRST_HOLDER,
-        reveals="nothing: the second holder's halves make every word uniform",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = SECOND_HOLDERS_HALF
     quotients: wire.Words
     tops: wire.Words
 
@@ -58,11 +50,7 @@ class DealtQuotients(Message, frozen=True):
 class DividendShare(MaskedShare, frozen=True):
     """A share of z = x + 2^62 + r, opened to divide x by 2^f."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_OTHER_HOLDER,
-        reveals="nothing: r is uniform, used once, and known to neither holder",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = DEALT_MASK
 
 
 @dataclass(frozen=True, slots=True)

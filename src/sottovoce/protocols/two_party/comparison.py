@@ -48,12 +48,7 @@ from sottovoce.paillier import (
     encrypt,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
-    BY_KEY_HOLDER,
-    DRAWN_BY_THE_SYSTEM,
-    PAILLIER_HIDES,
-)
+from sottovoce.protocols.disclosures import BY_KEY_HOLDER, DRAWN_BY_THE_SYSTEM, FRESH_CIPHERTEXTS
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed
@@ -65,11 +60,7 @@ BIT = Scale(0, 1)
 class NumberBits(Message, frozen=True):
     """The low bits of masked numbers, each encrypted, and the quotient above them, encrypted."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of the bits of masked numbers",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     bits: Ciphertext
     above: Ciphertext
 
@@ -113,11 +104,7 @@ class BlindedTests(Question[Verdicts], frozen=True):
 class Zeros(Message, frozen=True):
     """For each number ⟨⟨1⟩⟩ if one of its tests is 0, else ⟨⟨0⟩⟩."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of coins",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     zeros: Ciphertext
 
 

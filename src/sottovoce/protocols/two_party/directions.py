@@ -21,10 +21,9 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Encrypted, ForKeyHolder, Layout, Unsent, decrypt, encrypt
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
     BY_KEY_HOLDER,
+    FRESH_CIPHERTEXTS,
     MASKS_REACH_KAPPA_BITS_IN_SLOTS,
-    PAILLIER_HIDES,
 )
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
@@ -36,11 +35,7 @@ from sottovoce.protocols.two_party.truncation import Cut, quotients
 class Step(Message, frozen=True):
     """The cut masked direction, unpacked and packed, and its product with a fixed matrix."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of a masked direction and its masked product",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     direction: Ciphertext
     packed: Ciphertext
     product: Ciphertext

@@ -41,10 +41,9 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
     BY_KEY_HOLDER,
+    FRESH_CIPHERTEXTS,
     MASKS_REACH_KAPPA_BITS_IN_SLOTS,
-    PAILLIER_HIDES,
 )
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
@@ -58,11 +57,7 @@ T = TypeVar("T")
 class LineProducts(Message, frozen=True):
     """⟨⟨q_j⟩⟩ spread and ⟨⟨q₀ ∘ q_j⟩⟩ packed, mod N, for every line."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of masked values and their products",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     spread: tuple[Ciphertext, ...]
     products: tuple[Ciphertext, ...]
 

@@ -37,12 +37,7 @@ from sottovoce.paillier import (
     encrypt_elements,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
-    BY_KEY_HOLDER,
-    MASKS_REACH_KAPPA_BITS,
-    PAILLIER_HIDES,
-)
+from sottovoce.protocols.disclosures import FRESH_CIPHERTEXTS, MASKED_OPERANDS
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
 from sottovoce.protocols.two_party.answers import agreed_elements
@@ -77,22 +72,14 @@ class FixedFactor(Question[Fixed], frozen=True):
 class RowProducts(Message, frozen=True):
     """⟨⟨(A + R)(B + S)⟩⟩ mod N, packed as B is."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of masked rows",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     rows: Ciphertext
 
 
 class MaskedRows(Question[RowProducts], frozen=True):
     """⟨⟨A + R⟩⟩, whose rows (or single vector) are multiplied with the fixed operand."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_KEY_HOLDER,
-        reveals="the number of rows; every value is noise",
-        assuming=MASKS_REACH_KAPPA_BITS,
-    )
+    discloses: ClassVar = MASKED_OPERANDS
     rows: ForKeyHolder
     place: int = 0
 

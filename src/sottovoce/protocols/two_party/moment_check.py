@@ -43,10 +43,9 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
     BY_KEY_HOLDER,
+    FRESH_CIPHERTEXTS,
     MASKS_REACH_KAPPA_BITS_IN_SLOTS,
-    PAILLIER_HIDES,
 )
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
@@ -63,11 +62,7 @@ _TESTS = 3
 class MomentSizes(Message, frozen=True):
     """The sum of masked diagonals, masked and cut right-hand sides, and the sum of squares."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of masked numbers and of sums of them",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     trace: Ciphertext
     vectors: Ciphertext
     square: Ciphertext

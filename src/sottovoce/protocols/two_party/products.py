@@ -34,14 +34,9 @@ from sottovoce.paillier import (
     outer,
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
-from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
-    BY_KEY_HOLDER,
-    MASKS_REACH_KAPPA_BITS,
-    PAILLIER_HIDES,
-)
+from sottovoce.protocols.disclosures import FRESH_CIPHERTEXTS, MASKED_OPERANDS
 from sottovoce.protocols.guard import AnswerRule
-from sottovoce.protocols.messages import Disclosure, Message, Question
+from sottovoce.protocols.messages import Message, Question
 from sottovoce.protocols.two_party.answers import agreed
 from sottovoce.protocols.two_party.masks import Masking
 
@@ -49,22 +44,14 @@ from sottovoce.protocols.two_party.masks import Masking
 class Products(Message, frozen=True):
     """⟨⟨(x + r)(y + s)⟩⟩, value by value."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of products, value by value",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     values: Ciphertext
 
 
 class MaskedFactors(Question[Products], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, to be multiplied value by value."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_KEY_HOLDER,
-        reveals="the shape; both factors of every product are noise",
-        assuming=MASKS_REACH_KAPPA_BITS,
-    )
+    discloses: ClassVar = MASKED_OPERANDS
     left: ForKeyHolder
     right: ForKeyHolder
 
@@ -72,22 +59,14 @@ class MaskedFactors(Question[Products], frozen=True):
 class InnerProduct(Message, frozen=True):
     """⟨⟨Σ (x + r)(y + s)⟩⟩."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: one fresh ciphertext of a masked inner product",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     value: Ciphertext
 
 
 class MaskedVectors(Question[InnerProduct], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, whose inner product is asked for."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_KEY_HOLDER,
-        reveals="the length; both vectors are noise",
-        assuming=MASKS_REACH_KAPPA_BITS,
-    )
+    discloses: ClassVar = MASKED_OPERANDS
     left: ForKeyHolder
     right: ForKeyHolder
 
@@ -95,22 +74,14 @@ class MaskedVectors(Question[InnerProduct], frozen=True):
 class OuterProduct(Message, frozen=True):
     """⟨⟨(x + r)(y + s)ᵀ⟩⟩."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of a masked matrix",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     matrix: Ciphertext
 
 
 class MaskedColumnAndRow(Question[OuterProduct], frozen=True):
     """⟨⟨x + r⟩⟩ and ⟨⟨y + s⟩⟩, whose outer product is asked for."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_KEY_HOLDER,
-        reveals="the two lengths; column and row are noise",
-        assuming=MASKS_REACH_KAPPA_BITS,
-    )
+    discloses: ClassVar = MASKED_OPERANDS
     left: ForKeyHolder
     right: ForKeyHolder
 

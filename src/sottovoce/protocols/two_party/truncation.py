@@ -33,10 +33,9 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.conversation import KEY_HOLDER, Party, ask
 from sottovoce.protocols.disclosures import (
-    BY_EVALUATOR,
     BY_KEY_HOLDER,
+    FRESH_CIPHERTEXTS,
     MASKS_REACH_KAPPA_BITS_IN_SLOTS,
-    PAILLIER_HIDES,
 )
 from sottovoce.protocols.guard import AnswerRule
 from sottovoce.protocols.messages import Disclosure, Message, Question
@@ -47,11 +46,7 @@ from sottovoce.protocols.two_party.masks import Masking, filled, size
 class Truncated(Message, frozen=True):
     """⟨⟨⌊(x + 2^ℓ + ρ) / 2^t⌋⟩⟩, one value a ciphertext."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_EVALUATOR,
-        reveals="nothing: fresh ciphertexts of masked quotients",
-        assuming=PAILLIER_HIDES,
-    )
+    discloses: ClassVar = FRESH_CIPHERTEXTS
     values: Ciphertext
 
 

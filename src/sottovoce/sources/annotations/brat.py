@@ -1,15 +1,20 @@
 """BRAT standoff: a folder of `.txt` files, each with an `.ann` file that annotates it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from sottovoce.errors import InputError
 from sottovoce.sources.annotations import standoff
 from sottovoce.sources.annotations.offsets import TextFrame
-from sottovoce.sources.annotations.qualified import qualified_spans
-from sottovoce.sources.annotations.standoff import Annotations, NumberedFlaw
+from sottovoce.sources.annotations.standoff import (
+    Annotations,
+    Attribute,
+    BratEvent,
+    NumberedFlaw,
+    Relation,
+)
 from sottovoce.sources.columns import Header
 from sottovoce.sources.encodings import find_encoding
 from sottovoce.sources.files import open_file
@@ -23,10 +28,10 @@ from sottovoce.text.documents import Document, Origin, Span
 
 TEXT, ANNOTATION = ".txt", ".ann"
 _PLURALS: dict[type, str] = {
-    standoff.BratEvent: "events",
-    standoff.Relation: "relations",
+    BratEvent: "events",
+    Relation: "relations",
     standoff.Equivalence: "equivalences (*)",
-    standoff.Attribute: "attributes",
+    Attribute: "attributes",
     standoff.Normalization: "normalizations",
     standoff.BratNote: "notes",
 }
@@ -152,3 +157,32 @@ def has_annotations(path: Path) -> bool:
         if isinstance(place, Folder)
         for name in place.files
     )
+
+
+def qualified_spans(annotations: Annotations) -> tuple[Span, ...]:
+    """Return attributes, relations and events as spans, each once, so that they can be labels.
+
+        T1 Disease 0 8 · A1 Negated T1            Disease:Negated at T1
+        A2 Certainty T1 high                      Disease:Certainty=high at T1
+        R1 Treats Drug:T2 Disorder:T1             Treats:Drug at T2, Treats:Disorder at T1
+        E1 Admission:T3 Where:T4                  Admission:Where at T4 (T3 is an entity already)
+
+    An argument that is an event stands for its trigger.
+    """
+    places = {span.name: span for span in annotations.spans}
+    for other in annotations.others:
+        if isinstance(other, BratEvent) and other.trigger in places:
+            places[other.name] = places[other.trigger]
+    return tuple(dict.fromkeys(_further(annotations, places)))
+
+
+def _further(annotations: Annotations, places: Mapping[str, Span]) -> Iterator[Span]:
+    for other in annotations.others:
+        if isinstance(other, Attribute) and other.target in places:
+            place = places[other.target]
+            value = "" if other.value is None else f"={other.value}"
+            yield Span(f"{place.type}:{other.type}{value}", place.fragments)
+        if isinstance(other, Relation | BratEvent):
+            for argument in other.arguments:
+                if argument.target in places:
+                    yield Span(f"{other.type}:{argument.role}", places[argument.target].fragments)

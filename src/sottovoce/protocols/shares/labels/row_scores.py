@@ -35,7 +35,7 @@ from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.numbers.row_products import AnyWords, row_products
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import BY_ASKER, BY_FIRST_HOLDER, DEALER_POOLS_WITH_NEITHER
+from sottovoce.protocols.disclosures import BY_ASKER, DEALER_POOLS_WITH_NEITHER, SECOND_HOLDERS_HALF
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.holders import Dealer, Holder, Trio, deal_seeds, take_seed
@@ -68,11 +68,7 @@ class RowSeeds(Message, frozen=True):
 class DealtScores(Message, frozen=True):
     """The first holder's shares of the scores of masks, which its seed cannot give."""
 
-    discloses: ClassVar = Disclosure(
-        seen_by=BY_FIRST_HOLDER,
-        reveals="nothing: its half of the products of masks is uniform without the second holder's",
-        assuming=DEALER_POOLS_WITH_NEITHER,
-    )
+    discloses: ClassVar = SECOND_HOLDERS_HALF
     words: wire.Words | wire.ShortWords
 
 

@@ -8,8 +8,8 @@ from harness.two_party import opened, sealed
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.protocols.casting import Cast
+from sottovoce.protocols.two_party.in_memory import run
 from sottovoce.protocols.two_party.products import multiply, product_rules
-from sottovoce.protocols.two_party.table import run
 
 KEY = toy_key()
 SCALE = Scale(0, 2**20)
