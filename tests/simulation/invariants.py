@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from simulation.mailbox import BrokenError
@@ -103,7 +102,7 @@ def check_one_end(evidence: Evidence) -> None:
     coordinator = honest[COORDINATOR]
     for name, site in honest.items():
         same = (site.finished, site.stop) == (coordinator.finished, coordinator.stop)
-        gone = name in coordinator.gone and name in evidence.unseen
+        gone = name in coordinator.gone and _may_be_gone(evidence, name)
         left_out = gone and site.stop is not None and site.stop[3] == name
         if not same and not left_out:
             _broken(5, f"{name} ended with {site.phase} {site.stop}, not as the coordinator")
@@ -115,9 +114,16 @@ def check_one_end(evidence: Evidence) -> None:
     for name, site in honest.items():
         if name in site.parts.study.roster.peers:
             has, named = name in trained.counted, name in trained.named
-            gone = name in coordinator.gone and name in evidence.unseen
+            gone = name in coordinator.gone and _may_be_gone(evidence, name)
             if has != named and not (named and gone):
                 _broken(5, f"{name} has a model: {has}, but the coordinator names it: {named}")
+
+
+def _may_be_gone(evidence: Evidence, name: str) -> bool:
+    """Whether a seat of its organisation was not seen, or withdrew: they leave together."""
+    roster = evidence.sites[name].parts.study.roster
+    own = roster.organisation(name)
+    return any(roster.organisation(seat) == own for seat in {*evidence.unseen, *evidence.withdrawn})
 
 
 def check_nothing_after_withdrawal(evidence: Evidence) -> None:
@@ -142,7 +148,7 @@ def check_no_mask_over_two_values(evidence: Evidence) -> None:
     """8. Whatever left a seat under one stream, there is one value at each place of a line."""
     values: dict[tuple[str, bytes, str, int], Made] = {}
     for site, letter in evidence.left:
-        made = site.made.get(sha256(letter.body).digest())
+        made = site.made.get(letter)
         if made is None or made.kind in evidence.open_kinds:
             continue
         place = (site.name, made.material, letter.recipient, letter.number)

@@ -31,13 +31,13 @@ class Noting:
     """Packs letters as another packer does, and notes from which material they were made."""
 
     packer: Packer
-    made: dict[bytes, Made]
+    made: dict[Letter, Made]
     material: bytes = b""
 
     def pack(self, packet: Packet, *, entropy: Entropy) -> Letter:
         letter = self.packer.pack(packet, entropy=entropy)
         body = sha256(packet.body).digest()
-        self.made[sha256(letter.body).digest()] = Made(self.material, tag_of(packet.body), body)
+        self.made[letter] = Made(self.material, tag_of(packet.body), body)
         return letter
 
     def unpack(self, letter: Letter) -> Packet:

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from simulation.invariants import (
@@ -49,7 +48,7 @@ class ServedEvidence:
         }
         told = Counter[QueryId]()
         for letter in self.world.mailbox.letters:
-            made = self.coordinator.made.get(sha256(letter.body).digest())
+            made = self.coordinator.made.get(letter)
             if letter.sender == COORDINATOR and made is not None and made.kind == "toy-label":
                 told[sessions[letter.session]] += 1
         return dict(told)

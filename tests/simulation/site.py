@@ -87,8 +87,8 @@ class Site:
             if participant.name == name
         )
         self.seeds: list[tuple[bytes, bytes]] = []
-        # What was made of which one-time material, by the digest of the sealed letter.
-        self.made: dict[bytes, Made] = {}
+        # What was made of which one-time material. Two sessions may send the same bytes.
+        self.made: dict[Letter, Made] = {}
         self.edition = 0
         self.found_out: Exception | None = None
         self.model: Any = None

@@ -80,16 +80,17 @@ def _case(engine: str) -> Case:
         key_bits=512,
         bucket_bits=8,
         query_budget=400,
-        engine="paillier" if engine == "assisted" else engine,
+        engine={"assisted": "paillier", "spare": "quorum"}.get(engine, engine),
         alpha=50.0,
     )
     seats: dict[str, Any] = {} if engine == "shares" else {"with_dealer": False}
     if engine == "assisted":
         seats["intermediaries"] = {"north": "cloud"}
         return Case(notes(60, sites=3), plan, key, seats)
-    if engine == "quorum":
+    if engine in {"quorum", "spare"}:
         seats["with_evaluator"] = False
-        return Case(notes(60, sites=3), replace(plan, threshold=1), key, seats)
+        given = notes(60, sites=3) if engine == "quorum" else notes(80, sites=4)
+        return Case(given, replace(plan, threshold=1), key, seats)
     return Case(notes(80, sites=4), plan, key, seats)
 
 
@@ -256,8 +257,17 @@ def by_features() -> Story:
 @lru_cache
 def quorum() -> Story:
     """A real study with engine quorum: three sites, and a member at each."""
-    case = _case("quorum")
-    story = _real("quorum")
+    return _quorum("quorum")
+
+
+@lru_cache
+def spare() -> Story:
+    """A real study with engine quorum, in which one of four members may leave."""
+    return _quorum("spare")
+
+
+def _quorum(name: str) -> Story:
+    case, story = _case(name), _real(name)
     return replace(story, trained=lambda sites: _jointly_trained(case, sites), length=500)
 
 
@@ -336,6 +346,10 @@ def _jointly_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     if not coordinator.finished:
         return None
     trained, counted = coordinator.model, {}
+    # After an organisation left the agreement, members are others, at other points.
+    study = coordinator.course.party.study
+    # Who left between the sum of the moments and the training stays in that sum.
+    summed = replace(trained, peers=coordinator.course.sums.peers)
     shares = {
         name: held.share
         for name in trained.members
@@ -345,10 +359,10 @@ def _jointly_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     for name in _peers(coordinator):
         model = sites[name].model
         if sites[name].finished and model is not None:
-            group = case.study.quorum_of(trained.peers).among(shares)
+            group = study.quorum_of(trained.peers).among(shares)
             value = put_together(shares, degree=group.threshold, quorum=group, what="model")
             weights = Base().signed(value).astype(np.float64)
-            expected = model.scores.folded(_theta(case, model, trained))
+            expected = model.scores.folded(_theta(case, model, summed))
             close = np.allclose(weights, expected, atol=5e-3 * np.abs(expected).max())
             counted[name] = trained.peers if close else ("others",)
     return Trained(trained.peers, counted, same=True)

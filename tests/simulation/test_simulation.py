@@ -26,6 +26,7 @@ from simulation.stories import (
     by_features,
     paillier,
     shares,
+    spare,
     toy,
 )
 from simulation.world import Faults, World
@@ -39,6 +40,7 @@ STORIES = {
     "paillier": paillier,
     "by_features": by_features,
     "assisted": assisted,
+    "spare": spare,
 }
 
 
@@ -92,6 +94,11 @@ def test_studies_in_other_arrangements_under_random_faults(folder: Path, story: 
     assert any(ends)
 
 
+def test_a_quorum_under_random_faults(folder: Path) -> None:
+    ends = [world.sites["coordinator"].finished for world in told("spare", range(2), folder)]
+    assert any(ends)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(40))
 def test_light_studies_under_many_more_faults(folder: Path, block: int) -> None:
@@ -101,7 +108,7 @@ def test_light_studies_under_many_more_faults(folder: Path, block: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(20))
-@pytest.mark.parametrize("story", ["shares", "paillier"])
+@pytest.mark.parametrize("story", ["shares", "paillier", "by_features", "assisted", "spare"])
 def test_real_studies_under_many_more_faults(folder: Path, story: str, block: int) -> None:
     for _ in told(story, range(1000 + 50 * block, 1050 + 50 * block), folder):
         pass
