@@ -202,7 +202,7 @@ async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, Non
 
 async def _crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     """Everybody at once, as far as this machine has cores and memory for all of them."""
-    common, waves = os.urandom(load.size), asyncio.Semaphore(load.at_once)
+    common, waves = memoryview(os.urandom(load.size))[4:], asyncio.Semaphore(load.at_once)
     joining = asyncio.Semaphore(_JOINING_AT_ONCE)
     digests: dict[str, str] = {}
 
@@ -212,9 +212,10 @@ async def _crowd(coordinator: CoordinatorProcess, load: Load) -> None:
             async with joining:
                 after = await _join(line, name)
             async with waves:
-                body = index.to_bytes(4) + common[4:]
-                digests[name] = body_digest(body).hex()
-                after = await _answered(line, CONTRIBUTION, body, after)
+                letter = _letter(line, CONTRIBUTION, b"".join((index.to_bytes(4), common)))
+                digests[name] = letter.digest.hex()
+                after = await _answered(line, letter, after)
+                del letter
             await line.acknowledge(after)
 
     await asyncio.gather(*map(contribute, range(load.peers)))
@@ -228,15 +229,21 @@ async def _join(line: CoordinatorLine, name: str) -> int:
     """Take a seat and say hello; returns the position of the answer."""
     await line.enrol(name.encode())
     await line.describe()
-    return await _answered(line, HELLO, bytes(SMALL), 0)
+    return await _answered(line, _letter(line, HELLO, bytes(SMALL)), 0)
 
 
-async def _answered(line: CoordinatorLine, number: int, body: bytes, after: int) -> int:
+def _letter(line: CoordinatorLine, number: int, body: bytes) -> Letter:
+    return Letter(SESSION, line.seat, COORDINATOR, number, body)
+
+
+async def _answered(line: CoordinatorLine, letter: Letter, after: int) -> int:
     """Post a letter, and compare the receipt; returns its position."""
-    await line.post(Letter(SESSION, line.seat, COORDINATOR, number, body))
+    await line.post(letter)
     ((position, answer),) = await answer_to(line, after)
-    if answer.number != number or answer.body != body_digest(body):
-        raise ViolationError(f"letter {number} of {line.seat!r} was changed", party=COORDINATOR)
+    if (answer.number, answer.body) != (letter.number, letter.digest):
+        raise ViolationError(
+            f"letter {letter.number} of {line.seat!r} was changed", party=COORDINATOR
+        )
     return position
 
 

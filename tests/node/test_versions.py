@@ -73,7 +73,7 @@ def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
             assert mailbox.held("alice").letters == 1
 
     asyncio.run(story())
-    assert _version(path) == 3
+    assert _version(path) == 4
 
 
 def test_a_site_and_a_key_of_the_first_version_go_on(first: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_a_newer_release_wrote_is_refused_and_not_changed(first: Path) -> N
     assert caught.value.hints == ("pip install --upgrade sottovoce",)
 
     async def story() -> None:
-        with pytest.raises(DamagedFileError, match="version 3 at most, found version 9: a newer"):
+        with pytest.raises(DamagedFileError, match="version 4 at most, found version 9: a newer"):
             Mailbox(first / "mailbox.db")
 
     asyncio.run(story())

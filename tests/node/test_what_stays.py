@@ -99,7 +99,7 @@ def files_of(root: Path) -> list[Path]:
     return [
         path
         for path in root.rglob("*")
-        if path.is_file() and path.name != "model" and not path.name.startswith("mailbox.db")
+        if path.is_file() and path.name != "model" and "mailbox." not in str(path)
     ]
 
 
@@ -119,7 +119,8 @@ def left_in_the_mailbox(net: Network, written: Written) -> list[tuple[str, str, 
     Letters between others are sealed for whoever they wait for.
     """
     folder = net.place.folder / "studies" / net.study
-    data = b"".join(path.read_bytes() for path in folder.glob("mailbox.db*"))
+    files = [*folder.glob("mailbox.db*"), *folder.glob("mailbox.letters/*")]
+    data = b"".join(path.read_bytes() for path in files)
     own = [
         letter
         for letter in written.sent

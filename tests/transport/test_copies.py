@@ -342,7 +342,7 @@ def test_a_coordinator_sends_its_letters_while_those_of_others_wait_for_room(tmp
                 await mailbox._committer.submit(
                     lambda to: to.execute("PRAGMA max_page_count = 1").fetchone()
                 )
-                large = Letter(SESSION, COORDINATOR, "bob", 1, bytes(100_000))
+                large = Letter(SESSION, COORDINATOR, "bob", 1, bytes(60_000))
                 with pytest.raises(JournalError, match="disk is full") as full:
                     await sender.post(large)
                 assert full.value.hints == (FREE_SPACE,)

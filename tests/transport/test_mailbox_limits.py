@@ -173,8 +173,8 @@ def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
             lambda to: to.execute(f"PRAGMA max_page_count = {pages + 4}").fetchone()
         )
         results = await asyncio.gather(
-            mailbox.post(letter(0, os.urandom(100_000))),
-            mailbox.post(letter(0, os.urandom(100_000), to="carol")),
+            mailbox.post(letter(0, os.urandom(60_000))),
+            mailbox.post(letter(0, os.urandom(60_000), to="carol")),
             return_exceptions=True,
         )
         assert [(result.status, result.kind) for result in results] == [(507, "disk-full")] * 2
@@ -243,16 +243,16 @@ def test_room_that_letters_left_in_the_file_is_room_for_others(tmp_path, monkeyp
     )
 
     async def story(mailbox):
-        for number in range(8):
-            await mailbox.post(letter(number, bytes(200_000)))
+        for number in range(32):
+            await mailbox.post(letter(number, bytes(50_000)))
         # The file has grown to what may be used, and its letters are taken.
         usage.free = 2_500_010
-        with pytest.raises(Refusal, match="no room for 100000 bytes beside 2500000 kept free"):
-            await mailbox.post(letter(8, bytes(100_000)))
+        with pytest.raises(Refusal, match="no room for 50000 bytes beside 2500000 kept free"):
+            await mailbox.post(letter(32, bytes(50_000)))
         await mailbox.acknowledge("bob", 2**40)
-        await mailbox.post(letter(8, bytes(100_000)))
+        await mailbox.post(letter(32, bytes(50_000)))
         with pytest.raises(Refusal, match="no room for 3000000 bytes"):
-            await mailbox.post(letter(9, bytes(3_000_000)))
+            await mailbox.post(letter(33, bytes(3_000_000)))
 
     run(tmp_path / "mail.db", story, limits=Limits(reserved=2_500_000))
 

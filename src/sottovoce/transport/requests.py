@@ -69,12 +69,14 @@ async def ask_for_body(request: web.Request) -> None:
 
 async def read_whole(request: web.Request, limit: int) -> bytes:
     """A body of at most `limit` bytes."""
-    buffer = BytesIO()
+    chunks: list[bytes] = []
+    size = 0
     async for chunk in request.content.iter_any():
-        if buffer.tell() + len(chunk) > limit:
-            raise too_large(limit, buffer.tell() + len(chunk))
-        buffer.write(chunk)
-    return buffer.getvalue()
+        size += len(chunk)
+        if size > limit:
+            raise too_large(limit, size)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def too_large(limit: int, size: int) -> Refusal:

@@ -26,3 +26,9 @@ def run(path, story, **options):
             return await story(mailbox)
 
     return asyncio.run(told())
+
+
+async def until_dropped(mailbox: Mailbox) -> None:
+    """Until a commit was on disk, after which the files of dropped bodies are deleted."""
+    for _ in range(2):
+        await mailbox._committer.submit(lambda _: None)

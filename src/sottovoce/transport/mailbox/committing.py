@@ -11,7 +11,8 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from sottovoce.errors import MisuseError
-from sottovoce.transport.mailbox.mailbox_database import Connection, Database, Durable
+from sottovoce.transport.mailbox.letter_bodies import Connection
+from sottovoce.transport.mailbox.mailbox_database import Database, Durable
 
 T = TypeVar("T")
 Job = Callable[[Connection], T]

@@ -16,24 +16,22 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Self, TypeVar
+from weakref import WeakValueDictionary
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.held_time import HeldTime
 from sottovoce.course.letter_chain import HeldLetters
+from sottovoce.entropy import SystemEntropy
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox.committing import Committer, Job
-from sottovoce.transport.mailbox.mailbox_database import (
-    AWAY,
-    Connection,
-    Database,
-    Durable,
-    SqliteDatabase,
-)
+from sottovoce.transport.mailbox.letter_bodies import Connection
+from sottovoce.transport.mailbox.mailbox_database import AWAY, Database, Durable, SqliteDatabase
 from sottovoce.transport.mailbox.mailbox_tables import (
     LetterSummary,
     MailboxTables,
     Place,
     Progress,
+    wrong_bytes,
 )
 from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.server.limits import AT_ONCE, PART, Limits
@@ -43,6 +41,7 @@ T = TypeVar("T")
 
 # Refusals that no seat can do anything about.
 _HOLDING = frozenset({DISK_FULL, AWAY})
+_DRAWN_BITS = 62
 # The most letters of one fetch, besides its limit in bytes.
 _MOST_LETTERS = 256
 
@@ -74,6 +73,7 @@ class Mailbox:
         self.limits = limits or Limits()
         self._largest = largest
         self._database = SqliteDatabase(place) if isinstance(place, Path) else place
+        self._bodies = self._database.bodies
         self._clock = clock
         self._closed = False
         self._hurried = False
@@ -93,6 +93,8 @@ class Mailbox:
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         # The running digests of uploads; a lost one is computed again.
         self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
+        # The parts of one letter are written one after the other.
+        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
         with suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
@@ -112,9 +114,20 @@ class Mailbox:
     async def put(self, letter: LetterSummary, body: bytes) -> int:
         """Store a letter whose digest was already computed."""
         self._check_size(letter)
-        return await self._posted(
-            letter, lambda to: self._store.post(to, letter, body), size=letter.size
-        )
+        upload = None
+        if letter.size > self._bodies.in_row:
+            upload = -SystemEntropy().bits(_DRAWN_BITS) - 1
+            await asyncio.to_thread(self._write_whole, upload, body)
+        try:
+            return await self._posted(
+                letter,
+                lambda to: self._store.post(to, letter, body, upload),
+                size=self._committed(letter.size),
+            )
+        except Refusal:
+            if upload is not None:
+                await self._committer.submit(lambda to: self._bodies.drop(to, upload))
+            raise
 
     async def open_upload(self, letter: LetterSummary) -> Progress:
         """Begin an upload in parts, or return its progress."""
@@ -143,19 +156,22 @@ class Mailbox:
         """Store a part of an upload; the last one posts the letter."""
         if not start and len(data) == letter.size <= PART:
             return await self._append_whole(letter, data)
-        now = self._clock()
-        # The sender has the letter until it is complete, and sends again what a power cut undid.
-        append = self._committer.submit(
-            lambda to: self._store.append(to, letter, start, data, now=now),
-            size=len(data),
-            until=Durable.PROCESS,
-        )
-        progress = await self._stored(letter, append)
-        if progress.position is None:
-            self._hash(letter.place, start, data)
-            if progress.received == letter.size:
+        async with self._turns.setdefault(letter.place, asyncio.Lock()):
+            upload = self._store.check_part(self._reading, letter, start, data)
+            if upload is not None:
+                await asyncio.to_thread(self._write_part, letter.place, upload, start, data)
+            now = self._clock()
+            # The sender has the letter until it is complete, and sends again what a power cut
+            # undid.
+            append = self._committer.submit(
+                lambda to: self._store.append(to, letter, start, data, now=now),
+                size=self._committed(len(data)),
+                until=Durable.PROCESS,
+            )
+            progress = await self._stored(letter, append)
+            if progress.position is None and progress.received == letter.size:
                 return await self._finish(letter)
-        return progress
+            return progress
 
     async def complete(self, letter: LetterSummary, body: bytes) -> Progress:
         """Store the whole body of an announced letter, whose digest was already computed."""
@@ -164,14 +180,37 @@ class Mailbox:
         def append(to: Connection) -> int:
             return self._store.append(to, letter, 0, body, now=now).position or 0
 
-        return Progress(letter.size, await self._posted(letter, append, size=letter.size))
+        async with self._turns.setdefault(letter.place, asyncio.Lock()):
+            if letter.size > self._bodies.in_row:
+                upload = self._store.check_part(self._reading, letter, 0, body)
+                if upload is not None:
+                    await asyncio.to_thread(self._write_whole, upload, body)
+            size = self._committed(letter.size)
+            return Progress(letter.size, await self._posted(letter, append, size=size))
 
     async def _append_whole(self, letter: LetterSummary, data: bytes) -> Progress:
         """Check and post a letter with a single part in one commit."""
         if body_digest(data) != letter.digest:
             await self._committer.submit(lambda to: self._store.discard(to, letter))
-            raise Refusal(400, "digest", f"{letter.place}: its bytes do not match its digest")
+            raise wrong_bytes(letter)
         return await self.complete(letter, data)
+
+    def _committed(self, size: int) -> int:
+        """The bytes of a body that pass through the thread that commits."""
+        return size if size <= self._bodies.in_row or self._bodies.in_transactions else 0
+
+    def _write_whole(self, upload: int, body: bytes) -> None:
+        self._bodies.write(upload, 0, body)
+        self._bodies.sync(upload)
+
+    def _write_part(self, place: Place, upload: int, start: int, data: bytes) -> None:
+        self._bodies.write(upload, start, data)
+        reached, running = self._hashes.get(place, (0, hashlib.sha256()))
+        if not start:
+            reached, running = 0, hashlib.sha256()
+        if reached == start:
+            running.update(data)
+            self._hashes[place] = (start + len(data), running)
 
     # Runs: the process that works at a seat.
 
@@ -253,7 +292,7 @@ class Mailbox:
 
     def piece(self, recipient: str, position: int, start: int) -> bytes:
         """The bytes of a letter from `start` on, up to the end of a piece."""
-        return _piece(self._reading, recipient, position, start)
+        return self._store.piece(self._reading, recipient, position, start)
 
     def acknowledge(self, recipient: str, position: int) -> asyncio.Future[None]:
         """Drop the bodies up to a position.
@@ -374,18 +413,19 @@ class Mailbox:
 
     def _read(self, recipient: str, after: int, limit: int) -> tuple[Delivered, ...]:
         rows = self._reading.execute(
-            "SELECT position, session, sender, number, size, digest, "
-            "CASE WHEN size <= ? THEN body END FROM letters "
+            "SELECT position, session, sender, number, size, digest, body, upload FROM letters "
             "WHERE recipient = ? AND taken = 0 AND position > ? ORDER BY position LIMIT ?",
-            (PART, recipient, after, _MOST_LETTERS),
+            (recipient, after, _MOST_LETTERS),
         )
         delivered: list[Delivered] = []
         room = limit
         try:
-            for position, session, sender, number, size, digest, body in rows:
-                room -= size if body is not None else 0
+            for position, session, sender, number, size, digest, body, upload in rows:
+                room -= size if size <= PART else 0
                 if delivered and room < 0:
                     break
+                if body is None and size <= PART:
+                    body = self._bodies.read(self._reading, upload, 0)  # noqa: PLW2901
                 place = Place(session, sender, recipient, number)
                 delivered.append(Delivered(position, LetterSummary(place, size, digest), body))
         finally:
@@ -403,69 +443,48 @@ class Mailbox:
         """Join a long letter from its pieces, in a thread, over its own connection."""
         buffer, connection = BytesIO(), self._database.open(writing=False)
         try:
-            while buffer.tell() < delivered.letter.size:
-                buffer.write(_piece(connection, recipient, delivered.position, buffer.tell()))
+            while (start := buffer.tell()) < delivered.letter.size:
+                position = delivered.position
+                buffer.write(self._store.piece(connection, recipient, position, start))
         finally:
             connection.close()
         # The buffer is returned without a copy.
         return buffer.getvalue()
 
-    def _hash(self, place: Place, start: int, data: bytes) -> None:
-        reached, running = self._hashes.get(place, (0, hashlib.sha256()))
-        if reached == start:
-            running.update(data)
-            self._hashes[place] = (start + len(data), running)
-
     async def _finish(self, letter: LetterSummary) -> Progress:
         """Check the digest of a complete upload, and post it."""
         reached, running = self._hashes.pop(letter.place, (0, hashlib.sha256()))
-        if reached != letter.size:
-            running = await asyncio.to_thread(self._hash_pieces, letter)
+        upload = self._store.upload_of(self._reading, letter)
+        if upload is not None:
+            if reached != letter.size:
+                running = await asyncio.to_thread(self._hash_again, upload)
+            await asyncio.to_thread(self._bodies.sync, upload)
         digest = running.digest()
         try:
             position = await self._posted(letter, lambda to: self._store.finish(to, letter, digest))
         except Refusal as problem:
-            if problem.kind == "digest":
-                await self._committer.submit(lambda to: self._store.discard(to, letter))
-            raise
+            if problem.kind != "digest":
+                raise
+            await self._committer.submit(lambda to: self._store.discard(to, letter))
+            if reached == letter.size:
+                raise
+            # A power cut took parts that were counted before this process: they are sent again.
+            raise Refusal(
+                409, "offset", f"{letter.place}: parts of it were lost", facts={"received": 0}
+            ) from None
         return Progress(letter.size, position)
 
-    def _hash_pieces(self, letter: LetterSummary) -> "hashlib._Hash":
+    def _hash_again(self, upload: int) -> "hashlib._Hash":
         """The digest of an upload that began before this process."""
-        running = hashlib.sha256()
+        running, start = hashlib.sha256(), 0
         connection = self._database.open(writing=False)
         try:
-            for (data,) in connection.execute(
-                "SELECT data FROM pieces JOIN uploads ON uploads.id = pieces.upload "
-                "WHERE session = ? AND sender = ? AND recipient = ? AND number = ? ORDER BY start",
-                letter.place.row,
-            ):
+            while data := self._bodies.read(connection, upload, start):
                 running.update(data)
+                start += len(data)
         finally:
             connection.close()
         return running
-
-
-def _piece(connection: Connection, recipient: str, position: int, start: int) -> bytes:
-    row = connection.execute(
-        "SELECT size, body, upload FROM letters WHERE position = ? AND recipient = ? AND taken = 0",
-        (position, recipient),
-    ).fetchone()
-    if row is None:
-        raise Refusal(404, "no-letter", f"no letter {position} waits for {recipient!r}")
-    size, body, upload = row
-    if not 0 <= start < size:
-        raise Refusal(
-            416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
-        )
-    if body is not None:
-        return bytes(body[start:])
-    begins, data = connection.execute(
-        "SELECT start, data FROM pieces WHERE upload = ? AND start <= ? "
-        "ORDER BY start DESC LIMIT 1",
-        (upload, start),
-    ).fetchone()
-    return bytes(data) if begins == start else bytes(data[start - begins :])
 
 
 def _ring(waiter: asyncio.Future[None]) -> None:

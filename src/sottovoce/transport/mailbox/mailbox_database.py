@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, KeyFileError
 from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.transport.mailbox.checkpoints import Checkpoints, move_log
-from sottovoce.transport.problems import DISK_FULL, Refusal
+from sottovoce.transport.mailbox.letter_bodies import Bodies, BodyFiles, Connection, disk_full
+from sottovoce.transport.problems import Refusal
 
 AWAY = "database"
 """The kind of a temporary refusal: the database does not answer."""
@@ -33,20 +34,6 @@ class Durable(Enum):
     """Also a power cut: it is on disk before it is reported."""
 
 
-class Connection(Protocol):
-    """One connection: statements with `?` for their values, as SQLite writes them."""
-
-    def execute(self, statement: str, values: Any = ..., /) -> Any:
-        """Run a statement; iterate the result for its rows."""
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class Database(Protocol):
     """The database of one study's letters."""
 
@@ -58,6 +45,10 @@ class Database(Protocol):
     """The exceptions that a statement raises."""
     fatal: tuple[type[Exception], ...]
     """The errors that concern all statements, not a single one."""
+
+    @property
+    def bodies(self) -> Bodies:
+        """Where the bodies of large letters lie."""
 
     def open(self, *, writing: bool) -> Connection:
         """Open a connection; one writes, the others read."""
@@ -113,10 +104,7 @@ CREATE TABLE IF NOT EXISTS uploads (
     received INTEGER NOT NULL DEFAULT 0, touched REAL NOT NULL,
     UNIQUE (session, sender, recipient, number)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS pieces (
-    upload INTEGER NOT NULL, start INTEGER NOT NULL, data BLOB NOT NULL,
-    UNIQUE (upload, start)
-) STRICT;
+CREATE TABLE IF NOT EXISTS dropped (upload INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS senders (
     sender TEXT PRIMARY KEY, letters INTEGER NOT NULL, chain BLOB NOT NULL
 ) STRICT;
@@ -125,13 +113,17 @@ CREATE TABLE IF NOT EXISTS starts (
 ) STRICT;
 """
 # Version 1 has letters, uploads and pieces. 2 adds the letters held of every sender, which start
-# empty. 3 adds the first position of every start of the server, and the last one before it.
-_VERSION = 3
+# empty. 3 adds the first position of every start of the server, and the last one before it. 4 keeps
+# large bodies in files beside it, and no pieces.
+_VERSION = 4
+_RESTORE = (
+    "restore the newest copy of the whole folder, including the journal",
+    "without one the study is over: sottovoce study create --from STUDY",
+)
 # The ranges of two starts are farther apart than a study has letters; the last digits are
 # random, so that two servers restored from one copy do not use the same.
 _START_BITS, _DRAWN_BITS = 32, 31
 _SETTINGS = (
-    # Contributions are a megabyte and more; most other letters a few kilobytes.
     "page_size = 8192",
     "journal_mode = WAL",
     # Changes outside of the committer's transactions are on disk before they are reported.
@@ -158,6 +150,7 @@ class SqliteDatabase:
         """Use this file, which is made when it is first opened."""
         self.path = path
         self.folder: Path | None = path.parent
+        self.bodies = BodyFiles(path.with_suffix(".letters"))
         self._checkpoints = Checkpoints(lambda: self.open(writing=False))
         # What the commits of the one connection that writes outlive now.
         self._until: Durable | None = None
@@ -175,10 +168,33 @@ class SqliteDatabase:
                 for setting in _SETTINGS:
                     connection.execute(f"PRAGMA {setting}")
                 connection.executescript(_SCHEMA)
+                self._move_pieces(connection)
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
+                self._check_bodies(connection)
             else:
                 connection.execute("PRAGMA query_only = ON")
         return connection
+
+    def _move_pieces(self, connection: sqlite3.Connection) -> None:
+        """Move the bodies of version 3 into files; done again if it was interrupted."""
+        if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'pieces'").fetchall():
+            return
+        uploads = set()
+        for upload, start, data in connection.execute("SELECT upload, start, data FROM pieces"):
+            self.bodies.write(upload, start, data)
+            uploads.add(upload)
+        for upload in uploads:
+            self.bodies.sync(upload)
+        connection.execute("DROP TABLE pieces")
+
+    def _check_bodies(self, connection: sqlite3.Connection) -> None:
+        missing = list(self.bodies.clean(connection))
+        if missing:
+            raise DamagedFileError(
+                f"{self.bodies.folder / missing[0]}: this body of a waiting letter is missing, or "
+                "too short",
+                hints=_RESTORE,
+            )
 
     def begin(self, connection: Connection, *, until: Durable) -> None:
         """Begin at once; nobody else writes this file."""
@@ -193,14 +209,7 @@ class SqliteDatabase:
         """A full disk, or a file that cannot be written."""
         name = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
         if name in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}:
-            return Refusal(
-                507,
-                DISK_FULL,
-                "the coordinator's disk is full, and nothing was stored",
-                hints=(
-                    "the coordinator must free some space; the letter is sent again automatically",
-                ),
-            )
+            return disk_full()
         return Refusal(
             503, "storage", f"the coordinator's mailbox cannot be written ({name.lower()})"
         )
@@ -236,12 +245,15 @@ class SqliteDatabase:
         return lambda: None
 
     def committed(self, connection: Connection, size: int) -> None:
-        """Move a long log in a thread."""
+        """Delete what was dropped, and move a long log in a thread."""
+        if self._until is Durable.POWER:
+            self._delete_dropped(connection)
         self._checkpoints.committed(connection, size)
 
     def rest(self, connection: Connection) -> None:
         """Move the log into the database."""
         move_log(connection)
+        self._delete_dropped(connection)
 
     def settle(self) -> None:
         """Let a thread that moves the log end."""
@@ -252,6 +264,16 @@ class SqliteDatabase:
         self._checkpoints.settle()
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._delete_dropped(connection)
+
+    def _delete_dropped(self, connection: Connection) -> None:
+        """Delete the files of bodies that were dropped by commits that are on disk now."""
+        if uploads := self.bodies.dropped(connection):
+            self.bodies.delete(uploads)
+            self.begin(connection, until=Durable.PROCESS)
+            for upload in uploads:
+                connection.execute("DELETE FROM dropped WHERE upload = ?", (upload,))
+            connection.execute("COMMIT")
 
 
 @contextmanager
@@ -274,10 +296,7 @@ def _unusable(path: Path, error: sqlite3.DatabaseError) -> KeyFileError:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_ERROR:
             return DamagedFileError(
                 f"{path}: cannot be opened as a mailbox ({error})",
-                hints=(
-                    "restore the newest copy of the whole folder, including the journal",
-                    "without one the study is over: sottovoce study create --from STUDY",
-                ),
+                hints=_RESTORE,
             )
     return KeyFileError(
         f"{path}: cannot be opened ({error})",

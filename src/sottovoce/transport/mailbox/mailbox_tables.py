@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.letter_chain import HeldLetters, mark_of
-from sottovoce.transport.mailbox.mailbox_database import Connection, Database
+from sottovoce.transport.mailbox.letter_bodies import Connection
+from sottovoce.transport.mailbox.mailbox_database import Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.server.limits import PART, Limits
 
 # The current process of a seat sends these bytes with every request; a later process has others.
 RUN_BYTES = 16
 _AT = "session = ? AND sender = ? AND recipient = ? AND number = ?"
+_BEGIN = "INSERT INTO uploads (session, sender, recipient, number, size, digest, touched) VALUES"
 DAY = 86_400.0
 # The largest part of the disk's room for letters that one sender may use.
 _SENDERS = 4
@@ -62,6 +64,7 @@ class MailboxTables:
     def __init__(self, connection: Connection, limits: Limits, database: Database) -> None:
         self._limits = limits
         self._database = database
+        self._bodies = database.bodies
         self._stored: dict[str, int] = {}
         self._letters: dict[str, int] = {}
         # The run of each seat. Not on disk: after a restart every seat is compared again.
@@ -157,18 +160,22 @@ class MailboxTables:
             )
         return int(position)
 
-    def post(self, to: Connection, letter: LetterSummary, body: bytes) -> int:
-        """Store a letter in order; return its position, the same for a repetition."""
+    def post(self, to: Connection, letter: LetterSummary, body: bytes, upload: int | None) -> int:
+        """Store a letter in order; return its position, the same for a repetition.
+
+        The body of a large one was written under the number `upload`.
+        """
         if (position := self.known(to, letter)) is not None:
+            if upload is not None:
+                self._bodies.drop(to, upload)
             return position
         self._check_turn(to, letter.place)
         self._check_room(to, letter.place.sender, letter.size)
         self._announce(to, letter)
-        if letter.size <= PART:
+        if upload is None:
             return self._insert(to, letter, body, None)
-        position = self._insert(to, letter, None, None)
-        self._pieces(to, position, body)
-        return position
+        self._bodies.insert(to, upload, 0, body)
+        return self._insert(to, letter, None, upload)
 
     def open_upload(self, to: Connection, letter: LetterSummary, *, now: float) -> Progress:
         """Begin an upload, or find out how far it came."""
@@ -190,12 +197,12 @@ class MailboxTables:
         if self.known(to, letter) is None and self._upload(to, letter) is None:
             raise Refusal(404, "no-upload", f"{letter.place}: it was not announced")
 
-    def append(
-        self, to: Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
-    ) -> Progress:
-        """Store a part that begins where the last one ended."""
-        if (position := self.known(to, letter)) is not None:
-            return Progress(letter.size, position)
+    def check_part(
+        self, to: Connection, letter: LetterSummary, start: int, data: bytes
+    ) -> int | None:
+        """The number under which a part is written, if it is the next one; None if it is known."""
+        if self.known(to, letter) is not None:
+            return None
         upload, received, is_open = self._upload(to, letter) or (0, 0, False)
         if not is_open:
             raise Refusal(404, "no-upload", f"{letter.place}: no upload of it is open")
@@ -211,12 +218,24 @@ class MailboxTables:
         if start + len(data) > letter.size:
             raise Refusal(400, "size", f"{letter.place}: more bytes than its {letter.size}")
         self._check_room(to, letter.place.sender, len(data))
+        return upload
+
+    def append(
+        self, to: Connection, letter: LetterSummary, start: int, data: bytes, *, now: float
+    ) -> Progress:
+        """Store a part that begins where the last one ended."""
+        upload = self.check_part(to, letter, start, data)
+        if upload is None:
+            return Progress(letter.size, self.known(to, letter))
         if len(data) == letter.size <= PART:
             # Complete: its digest was checked when it was read.
             to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
-            return Progress(letter.size, self._insert(to, letter, data, None))
-        to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (upload, start, data))
-        received += len(data)
+            if letter.size <= self._bodies.in_row:
+                return Progress(letter.size, self._insert(to, letter, data, None))
+            self._bodies.insert(to, upload, 0, data)
+            return Progress(letter.size, self._insert(to, letter, None, upload))
+        self._bodies.insert(to, upload, start, data)
+        received = start + len(data)
         to.execute(
             "UPDATE uploads SET received = ?, touched = ? WHERE id = ?", (received, now, upload)
         )
@@ -233,7 +252,7 @@ class MailboxTables:
                 409, "offset", f"{letter.place}: incomplete", facts={"received": received}
             )
         if digest != letter.digest:
-            raise Refusal(400, "digest", f"{letter.place}: its bytes do not match its digest")
+            raise wrong_bytes(letter)
         self._check_turn(to, letter.place)
         to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
         self._count(letter.place.sender, -letter.size)
@@ -243,6 +262,27 @@ class MailboxTables:
         """Drop an upload with wrong bytes."""
         if (upload := self._upload(to, letter)) is not None:
             self._empty(to, upload[0], upload[1], letter.place.sender)
+
+    def piece(self, to: Connection, recipient: str, position: int, start: int) -> bytes:
+        """The bytes of a letter from `start` on, at most a part of a long one."""
+        row = to.execute(
+            "SELECT size, body, upload FROM letters "
+            "WHERE position = ? AND recipient = ? AND taken = 0",
+            (position, recipient),
+        ).fetchone()
+        if row is None:
+            raise Refusal(404, "no-letter", f"no letter {position} waits for {recipient!r}")
+        size, body, upload = row
+        if not 0 <= start < size:
+            raise Refusal(
+                416, "offset", f"letter {position}: expected an offset below {size}, found {start}"
+            )
+        if body is not None:
+            return bytes(body[start:])
+        data = self._bodies.read(to, upload, start)
+        if not data:
+            raise Refusal(503, "storage", f"letter {position}: its file is shorter than {size}")
+        return data
 
     def acknowledge(self, to: Connection, recipient: str, position: int) -> None:
         """Drop the bodies of letters that this recipient has on its own disk."""
@@ -266,7 +306,7 @@ class MailboxTables:
             )
         for sender, size, upload in rows:
             if upload is not None:
-                to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
+                self._bodies.drop(to, upload)
             self._count(sender, -size)
 
     def forget(self, to: Connection, session: bytes) -> None:
@@ -278,15 +318,17 @@ class MailboxTables:
         ).fetchall():
             self._count(sender, -size)
             self._letters[sender] = self._letters.get(sender, 0) - count
-        to.execute(
-            "DELETE FROM pieces WHERE upload IN (SELECT upload FROM letters WHERE session = ?)",
+        for (upload,) in to.execute(
+            "SELECT upload FROM letters WHERE session = ? AND taken = 0 AND upload IS NOT NULL",
             (session,),
-        )
+        ).fetchall():
+            self._bodies.drop(to, upload)
         to.execute("DELETE FROM letters WHERE session = ?", (session,))
         for upload, received, sender in to.execute(
             "SELECT id, received, sender FROM uploads WHERE session = ?", (session,)
         ).fetchall():
-            self._empty(to, upload, received, sender)
+            self._bodies.drop(to, upload)
+            self._count(sender, -received)
         to.execute("DELETE FROM uploads WHERE session = ?", (session,))
 
     def _check_turn(self, to: Connection, place: Place) -> None:
@@ -371,6 +413,11 @@ class MailboxTables:
                 f"{sender!r} has more than {self._limits.uploads} open uploads",
             )
 
+    def upload_of(self, to: Connection, letter: LetterSummary) -> int | None:
+        """The number of an announced letter that is not complete."""
+        found = self._upload(to, letter)
+        return None if found is None else found[0]
+
     def _upload(self, to: Connection, letter: LetterSummary) -> tuple[int, int, bool] | None:
         """The number of an upload, its progress, and whether it is open."""
         row = to.execute(
@@ -385,19 +432,8 @@ class MailboxTables:
         return upload, received, touched >= 0
 
     def _begin(self, to: Connection, letter: LetterSummary, *, now: float) -> None:
-        to.execute(
-            "INSERT INTO uploads (session, sender, recipient, number, size, digest, touched) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*letter.place.row, letter.size, letter.digest, now),
-        )
-
-    def _pieces(self, to: Connection, position: int, body: bytes) -> None:
-        """Store the pieces of a long letter that came in one request."""
-        view = memoryview(body)
-        for start in range(0, len(view), PART):
-            piece = view[start : start + PART]
-            to.execute("INSERT INTO pieces VALUES (?, ?, ?)", (-position, start, piece))
-        to.execute("UPDATE letters SET upload = ? WHERE position = ?", (-position, position))
+        values = (*letter.place.row, letter.size, letter.digest, now)
+        to.execute(f"{_BEGIN} (?, ?, ?, ?, ?, ?, ?)", values)
 
     def _insert(
         self, to: Connection, letter: LetterSummary, body: bytes | None, upload: int | None
@@ -414,13 +450,23 @@ class MailboxTables:
         return int(position)
 
     def _empty(self, to: Connection, upload: int, received: int, sender: str) -> None:
-        """Drop the bytes of an upload, but keep its announcement."""
-        to.execute("DELETE FROM pieces WHERE upload = ?", (upload,))
-        to.execute("UPDATE uploads SET received = 0, touched = -1 WHERE id = ?", (upload,))
+        """Drop the bytes of an upload, but keep its announcement, under another number."""
+        self._bodies.drop(to, upload)
+        (row,) = to.execute(
+            "SELECT session, sender, recipient, number, size, digest FROM uploads WHERE id = ?",
+            (upload,),
+        ).fetchall()
+        to.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+        to.execute(f"{_BEGIN} (?, ?, ?, ?, ?, ?, ?)", (*row, -1))
         self._count(sender, -received)
 
     def _count(self, sender: str, size: int) -> None:
         self._stored[sender] = self._stored.get(sender, 0) + size
+
+
+def wrong_bytes(letter: LetterSummary) -> Refusal:
+    """The refusal of a letter whose bytes are not those that were announced."""
+    return Refusal(400, "digest", f"{letter.place}: its bytes do not match its digest")
 
 
 def _room_inside(to: Connection) -> int:

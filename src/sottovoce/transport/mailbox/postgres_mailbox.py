@@ -15,7 +15,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import InputError
-from sottovoce.transport.mailbox.mailbox_database import Connection, Durable, Told
+from sottovoce.transport.mailbox.letter_bodies import Bodies, BodyRows, Connection
+from sottovoce.transport.mailbox.mailbox_database import Durable, Told
 from sottovoce.transport.problems import DISK_FULL, Refusal
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class PostgresDatabase:
         self.fatal: tuple[type[Exception], ...] = (driver.OperationalError, driver.InterfaceError)
         if not _NAMES.fullmatch(name):
             raise InputError(f"schema {name!r}: expected 1 to 50 of a–z, 0–9 and _")
+        self.bodies: Bodies = BodyRows()
         self._address = address
         self._schema = f"mailbox_{name}"
         self._lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:7])

@@ -1,7 +1,6 @@
 """Handles each request of the server; all are checked before the mailbox sees them."""
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections import Counter as Count
@@ -45,6 +44,7 @@ from sottovoce.transport.signing import (
     TIME,
     SignatureChecks,
     SignedRequest,
+    body_digest,
     read_digest,
     read_key,
     read_signed,
@@ -367,7 +367,7 @@ class RequestHandlers:
                 ) from None
             except web.RequestPayloadError:
                 raise Refusal(400, "body", "the body is incomplete or invalid") from None
-        if digest is not None and hashlib.sha256(body).digest() != digest:
+        if digest is not None and await _digest(body) != digest:
             raise Refusal(400, "digest", "the body does not match its digest")
         return body
 
@@ -438,6 +438,11 @@ class RequestHandlers:
         ):
             request.protocol.leave_unread()
         return answer
+
+
+async def _digest(body: bytes) -> bytes:
+    """The digest of a body; a large one is hashed in a thread."""
+    return await asyncio.to_thread(body_digest, body) if len(body) > _TINY else body_digest(body)
 
 
 async def let_wait(_: web.Request) -> None:
