@@ -6,7 +6,8 @@ its people can mend) or theirs (something that another party sent or did).
     SottovoceError
     ├── OurError                    this site: its input, its settings, its files
     │   ├── InputError              what a user gave: a file, a column, a label, a value
-    │   │   └── RareClassError      all sites together have too few documents of a class
+    │   │   ├── RareClassError      all sites together have too few documents of a class
+    │   │   └── LostSeatError       a seat whose disk was lost: nobody can take it again
     │   ├── BoundError              a number would leave the range that was agreed for it
     │   │   └── DescentRangeError   exponents of a descent on encrypted rados are beyond theirs
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
@@ -90,6 +91,10 @@ class BoundError(OurError, OverflowError):
 
 class DescentRangeError(BoundError):
     """Exponents of a descent on encrypted rados are beyond the range that masks cover."""
+
+
+class LostSeatError(InputError):
+    """A seat enrolled with another key, which was lost: nobody can take it again."""
 
 
 class MismatchError(OurError, ValueError):

@@ -39,6 +39,7 @@ EVENTS = [
     news.StudyFinished("s-1", "north"),
     news.StudyStopped("s-1", "north", "too few", "harbour"),
     news.StudyClosed("s-1", "north"),
+    events.SeatLost("s-1", "member-north", "its disk was lost"),
     events.SeatWithdrawn("s-1", "north"),
     news.QueryServed("s-1", "dealer", "north", 4),
     news.Refused("s-1", "evaluator", "asked again", "coordinator"),

@@ -2,11 +2,12 @@
 
 import asyncio
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.network import Network, read_toy
+from harness.network import Network, network, read_toy
 from harness.processes.carried import letters_carried
 from sottovoce.course.control import Rejoining
 from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
@@ -14,6 +15,7 @@ from sottovoce.keyfiles.models import read_model
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.coordinator.serving import invite_again
+from sottovoce.node.events import SeatLost
 from sottovoce.node.seat.query_client import QueryClient
 from sottovoce.node.site.asking import hand_model
 from sottovoce.study.queries.model import PeerModel
@@ -110,3 +112,30 @@ def test_keys_are_replaced_by_a_new_invitation_alone(
                 await hand_model(net.membership("north"), "valley", options=net.options())
 
     asyncio.run(story())
+
+
+WORDS = 'dictionary = "given"\nwords = ["pain", "fever", "urgent", "stable", "today", "review"]\n'
+
+
+def test_a_site_of_a_quorum_comes_back_without_its_member_and_askers_are_told_at_once(
+    tmp_path: Path,
+) -> None:
+    """Three members of whom all are needed: nobody gets labels any more, and nobody waits."""
+    net = network(tmp_path, engine="quorum", features="6", more=WORDS, stage="30 minutes")
+
+    async def story() -> None:
+        async with net.serving():
+            await net.join_all("north", "harbour", "valley")
+        async with net.serving(), net.staying("north", "harbour"):
+            lost(net, "valley")
+            again = asyncio.create_task(net.join("valley"))
+            await hand_model(net.membership("north"), "valley", options=net.options())
+            joined = await again
+            assert joined.model is not None
+            gone = [event.seat for event in net.events if isinstance(event, SeatLost)]
+            # At the site, and at the coordinator.
+            assert gone == ["member-valley"] * 2
+            with pytest.raises(MisuseError, match="member-valley cannot go on"):
+                await net.classify("north", net.documents["north"][:3])
+
+    asyncio.run(asyncio.wait_for(story(), 120))

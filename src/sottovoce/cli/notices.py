@@ -29,6 +29,7 @@ NEEDED = (
     events.RosterKnown,
     news.StudyFinished,
     news.StudyStopped,
+    events.SeatLost,
     events.SeatWithdrawn,
     news.AttemptFailed,
     events.LineLost,

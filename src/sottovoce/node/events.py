@@ -88,6 +88,15 @@ class JournalDeleted:
 
 
 @dataclass(frozen=True)
+class SeatLost:
+    """A seat cannot go on, and what it held is lost; the reason says why."""
+
+    study: str
+    seat: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class SeatWithdrawn:
     """This site takes no further part with this seat."""
 
@@ -136,6 +145,7 @@ Event: TypeAlias = (
     | SeatPartEnded
     | ModelStored
     | JournalDeleted
+    | SeatLost
     | SeatWithdrawn
     | EvaluationHeld
     | LineLost

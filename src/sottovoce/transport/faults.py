@@ -14,12 +14,13 @@ from sottovoce.errors import (
     AbsenceError,
     CopyError,
     InputError,
+    LostSeatError,
     MismatchError,
     SottovoceError,
     ViolationError,
 )
 from sottovoce.transport.certificates import PinError
-from sottovoce.transport.problems import Refusal
+from sottovoce.transport.problems import SEAT_LOST, Refusal
 
 COORDINATOR = "coordinator"
 # Temporary refusals.
@@ -115,6 +116,8 @@ def refusal(problem: Refusal, what: str) -> SottovoceError:
         return CopyError(message, hints=problem.hints or COPY_HINTS)
     if problem.kind in {"version", "signature", "unsigned", "plain-http", "no-seat"}:
         return MismatchError(message, hints=problem.hints)
+    if problem.kind == SEAT_LOST:
+        return LostSeatError(message, hints=problem.hints)
     if problem.kind in {"refused", "too-large"}:
         return InputError(message, hints=problem.hints)
     return ViolationError(message, party=COORDINATOR, hints=problem.hints)

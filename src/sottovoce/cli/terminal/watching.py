@@ -253,6 +253,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     news.StudyFinished: lambda event: f"{event.seat}: the training is finished",
     news.StudyStopped: _stopped,
     news.StudyClosed: lambda event: f"{event.seat}: the study was closed, and queries are over",
+    events.SeatLost: lambda event: f"{event.seat}: takes no further part: {event.reason}",
     events.SeatWithdrawn: lambda event: f"{event.seat}: takes no further part",
     news.QueryServed: lambda event: (
         f"{event.seat}: query {event.number + 1} of {event.asker} served"

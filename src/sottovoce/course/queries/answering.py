@@ -28,6 +28,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
+    SeatLost,
     SeatRejoined,
 )
 from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
@@ -61,7 +62,7 @@ class Answering:
 
     `known` says that it is a peer of the model and did not leave. `given_up` is why the open query
     is being stopped, if no other query replaces it. `absent` are members of a quorum that were not
-    seen lately.
+    seen lately, `lost` are seats that said that they cannot go on.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Answering:
     known: bool = True
     given_up: GivenUp | None = None
     absent: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     @property
     def phase(self) -> AnsweringPhase:
@@ -159,6 +161,11 @@ def _open(turn: _Turn, asked: AskedQuery) -> None:
     state = turn.state
     verdict = state.study.verdict_for(state.asker, wanted_verdict(asked.verdict))
     helpers = _present(state, helpers_of(state.study, state.asker, verdict))
+    if lost := [name for name in helpers if name in state.lost]:
+        reason = _lost(lost[0])
+        refused = RefusedQuery(asked.number, state.record.following, reason, lost[0])
+        turn.act(Tell((state.asker,), refused))
+        return
     opened = state.record.but(
         following=asked.number + 1,
         open=(asked.number,),
@@ -184,7 +191,18 @@ def _present(state: Answering, helpers: tuple[str, ...]) -> tuple[str, ...]:
     return here if here == helpers or len(here) >= state.study.quorum.needed else helpers
 
 
+def _lost(seat: str) -> str:
+    return f"{seat} cannot go on: its journal is damaged, or its disk was lost"
+
+
 # It ends.
+
+
+def _lose(turn: _Turn, happened: SeatLost) -> None:
+    """Give the query up at once if it needs a seat that cannot go on."""
+    if happened.seat in turn.state.record.helpers:
+        turn.change(given_up=GivenUp(_lost(happened.seat), happened.seat))
+        turn.act(StopConversation(turn.state.query))
 
 
 def _end(turn: _Turn, happened: ConversationEnded) -> None:
@@ -257,6 +275,8 @@ TABLE = table_of(
         Row((_STOPPING,), (ConversationEnded,), _end, (_STOPPING, _IDLE, _ANSWERING)),
         Row((_ANSWERING,), (ConversationOverdue,), _give_up, (_ANSWERING, _STOPPING)),
         Row((_STOPPING,), (ConversationOverdue,)),
+        Row((_ANSWERING,), (SeatLost,), _lose, (_ANSWERING, _STOPPING)),
+        Row((_IDLE, _STOPPING), (SeatLost,)),
         Row((_IDLE,), (ConversationEnded, ConversationOverdue)),
         Row(PHASES, (SeatRejoined,), _begin_anew),
         Row(PHASES, (ConversationGoesOn,)),

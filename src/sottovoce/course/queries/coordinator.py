@@ -13,6 +13,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
+    SeatLost,
     SeatRejoined,
     SeatReseated,
 )
@@ -97,7 +98,7 @@ def step(
             state, _ = _evaluate(state, happened, now)
             state, _ = _ask(state, seat, happened, now)
             return state, (Tell(others, message),)
-        case ConversationEnded() | ConversationOverdue() | ConversationGoesOn():
+        case ConversationEnded() | ConversationOverdue() | ConversationGoesOn() | SeatLost():
             return _converse(state, happened, now)
     return _evaluate(state, happened, now)
 
@@ -120,12 +121,25 @@ def _hear(
 
 def _converse(
     state: CoordinatorService,
-    happened: ConversationEnded | ConversationOverdue | ConversationGoesOn,
+    happened: ConversationEnded | ConversationOverdue | ConversationGoesOn | SeatLost,
     now: float,
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    if isinstance(happened, SeatLost):
+        return _lose(state, happened, now)
     if isinstance(happened.which, QueryId):
         return _ask(state, happened.which.asker, happened, now)
     return _evaluate(state, happened, now)
+
+
+def _lose(
+    state: CoordinatorService, happened: SeatLost, now: float
+) -> tuple[CoordinatorService, tuple[Action, ...]]:
+    """Wait for this seat no longer, in no query."""
+    state, actions = _evaluate(state, happened, now)
+    for asker in state.askers:
+        state, more = _ask(state, asker, happened, now)
+        actions += more
+    return state, actions
 
 
 def _start(
@@ -146,7 +160,8 @@ def _ask(
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
     members = state.evaluations.study.roster.members
     absent = frozenset(name for name in members if not state.evaluations.can_help(name, now))
-    before = replace(state.askers[asker], absent=absent)
+    lost = state.evaluations.presence.lost
+    before = replace(state.askers[asker], absent=absent, lost=lost)
     after, actions = answering.step(before, happened, now=now)
     return replace(state, askers={**state.askers, asker: after}), actions
 

@@ -30,6 +30,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
+    SeatLost,
     SeatRejoined,
     SumsKnown,
 )
@@ -228,6 +229,10 @@ def _know_rejoined(turn: _Turn, happened: SeatRejoined) -> None:
     turn.change(rejoined=turn.state.rejoined | {happened.seat})
 
 
+def _lose(turn: _Turn, happened: SeatLost) -> None:
+    turn.change(presence=turn.state.presence.without(happened.seat))
+
+
 def _see(turn: _Turn, happened: Seen) -> None:
     turn.change(presence=turn.state.presence.after(happened.seat, turn.now))
 
@@ -259,6 +264,7 @@ TABLE = table_of(
         Row(PHASES, (ConversationGoesOn,)),
         Row(PHASES, (SumsKnown,), _know_sums),
         Row(PHASES, (SeatRejoined,), _know_rejoined),
+        Row(PHASES, (SeatLost,), _lose),
         Row((_GATHERING,), (Seen,), _see_again, PHASES),
         Row((_HELD,), (Seen,), _see),
     )

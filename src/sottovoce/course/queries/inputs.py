@@ -50,6 +50,13 @@ class NotReplayed:
     which: ConversationId
 
 
+@dataclass(frozen=True)
+class SeatLost:
+    """A seat says that it cannot go on, or that what it held is lost; until it is seen again."""
+
+    seat: str
+
+
 OfConversation: TypeAlias = (
     ConversationEnded | ConversationOverdue | ConversationGoesOn | NotReplayed
 )

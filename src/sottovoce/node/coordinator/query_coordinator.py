@@ -33,6 +33,7 @@ from sottovoce.course.queries.coordinator import (
 )
 from sottovoce.course.queries.inputs import (
     ConversationEnded,
+    SeatLost,
     SeatRejoined,
     SeatReseated,
 )
@@ -85,6 +86,8 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
     ) -> None:
         journal, peers, roster = agent.journal, trained.peers, standing.study.roster
         self._rejoined = dict(_read_rejoined(journal, standing))
+        # Who came back with new keys lost the share of the model that its member held.
+        lost = (member for peer in self._rejoined if (member := roster.member(peer)))
         state = CoordinatorService.of(
             agent.study,
             standing.study,
@@ -92,7 +95,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
             records={name: read_asker(journal, name) for name in roster.names},
             book=read_record(journal, EVALUATIONS, EvaluationBook),
             gather=around.limits.gather,
-            presence=SeatsSeen(around.limits.unseen, seen=around.seen),
+            presence=SeatsSeen(around.limits.unseen, seen=around.seen).without(*lost),
             rejoined=frozenset(self._rejoined),
         )
         super().__init__(agent, step, state, standing)
@@ -142,7 +145,11 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
         del which
         raise error
 
-    # Seats that enrolled again.
+    # Seats that cannot go on, and seats that enrolled again.
+
+    async def lose(self, seat: str) -> None:
+        """A seat says that it cannot go on, or enrolled with new keys without what it held."""
+        await self.take(SeatLost(seat))
 
     async def reseat(self, seat: str, public: bytes) -> None:
         """Tell a seat with a new key who the others are, once for every key."""

@@ -21,7 +21,7 @@ from sottovoce.course.control import COORDINATOR
 from sottovoce.course.phases import OVER, Phase, admits
 from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy
-from sottovoce.errors import DamagedFileError, InputError, MalformedError
+from sottovoce.errors import DamagedFileError, InputError, LostSeatError, MalformedError
 from sottovoce.keyfiles import storage
 from sottovoce.node.coordinator import study_statuses
 from sottovoce.node.invitations import hash_of
@@ -205,7 +205,7 @@ class Registry:
                 hints=(invite if replacing else gone_on,),
             )
         if known is not None and not replacing:
-            raise InputError(
+            raise LostSeatError(
                 f"seat {seat!r}: it enrolled with another key; only a peer may return with a new "
                 f"key, and only after the training",
                 hints=(gone_on,),

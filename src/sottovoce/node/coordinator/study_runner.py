@@ -16,7 +16,7 @@ from sottovoce.course.training.training_record import TrainingRecord
 from sottovoce.course.training.training_state import TRAINING, Training
 from sottovoce.course.view import CourseView, view_of
 from sottovoce.entropy import Entropy
-from sottovoce.errors import DamagedJournalError, InputError
+from sottovoce.errors import DamagedJournalError, InputError, LostSeatError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, Receipt, SiteLedger
 from sottovoce.node.approval import OpenGate
@@ -26,7 +26,7 @@ from sottovoce.node.coordinator.receipts import kept_receipt
 from sottovoce.node.coordinator.registry import Registry, Ticket
 from sottovoce.node.coordinator.training_coordinator import TrainingConditions, TrainingCoordinator
 from sottovoce.node.course_terms import terms_of
-from sottovoce.node.events import Enrolled, Event, Moved, OnEvent
+from sottovoce.node.events import Enrolled, Event, Moved, OnEvent, SeatLost
 from sottovoce.node.memberships import StudyStatus
 from sottovoce.node.phone_words import in_words
 from sottovoce.node.seat.after_training import (
@@ -125,9 +125,13 @@ class StudyRunner:
             self._seen_before[seat] = time.time()
 
     async def lose(self, seat: str) -> None:
-        """A seat lost what it needs to continue; reported once, during the training only."""
+        """A seat lost what it needs to continue; reported once during the training."""
         kind = DamagedJournalError.__name__
-        if not self._trains or self.training.state.phase not in STAGES:
+        if not self._trains:
+            return
+        if self.training.state.phase is Phase.FINISHED:
+            await self._let_go(seat, "its journal is damaged")
+        if self.training.state.phase not in STAGES:
             return
         if kind not in {
             report.kind for report in self.training.state.record.reports if report.seat == seat
@@ -146,7 +150,12 @@ class StudyRunner:
                 hints=("ask the coordinator for another study",),
             )
         enrolling = phase is Phase.ENROLMENT
-        self.registry.enrol(seat, public, ticket, replacing=again or enrolling)
+        try:
+            self.registry.enrol(seat, public, ticket, replacing=again or enrolling)
+        except LostSeatError:
+            if phase is Phase.FINISHED:
+                await self._let_go(seat, "its disk was lost")
+            raise
         known = self.publics.get(seat)
         if known != public:
             if known is not None:
@@ -158,6 +167,12 @@ class StudyRunner:
             await self.training.take(SeatTaken(seat, public))
         if again:
             await self.queries.reseat(seat, public)
+
+    async def _let_go(self, seat: str, reason: str) -> None:
+        """After the training: no query waits for this seat until it is seen again."""
+        await self.training.followed.wait()
+        await self.queries.lose(seat)
+        self._on_event(SeatLost(self.registry.id, seat, reason))
 
     async def _void(self, seat: str, public: bytes) -> None:
         """End the conversations that a seat had under its earlier key."""

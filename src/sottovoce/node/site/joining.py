@@ -10,6 +10,7 @@ from sottovoce.config.deadlines import COMPLAINT_STAGES
 from sottovoce.course.control import Reseated
 from sottovoce.course.news import StudyClosed, StudyFinished, StudyStopped
 from sottovoce.course.phases import Phase
+from sottovoce.course.seating import seated
 from sottovoce.course.training.inputs import CleanedUp
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import (
@@ -17,6 +18,7 @@ from sottovoce.errors import (
     InputError,
     JournalError,
     LedgerError,
+    LostSeatError,
     SottovoceError,
     StoppedError,
     TheirError,
@@ -25,7 +27,7 @@ from sottovoce.errors import (
 from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.ledger import LineKind
 from sottovoce.node.api import Documents, Joined, JoinOptions
-from sottovoce.node.events import Enrolled, ModelStored
+from sottovoce.node.events import Enrolled, ModelStored, SeatLost
 from sottovoce.node.kept_facts import keep_totals
 from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.after_training import (
@@ -104,9 +106,10 @@ async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
             if error is not None and not _is_news(error):
                 raise error
     errors = [error for task in tasks if (error := task.exception()) is not None]
-    if errors:
+    results = [task.result() for task in tasks if task.exception() is None]
+    if errors and not (results and all(isinstance(error, LostSeatError) for error in errors)):
         raise next((error for error in errors if not isinstance(error, StoppedError)), errors[0])
-    return [task.result() for task in tasks]
+    return results
 
 
 def _is_news(error: BaseException) -> bool:
@@ -132,6 +135,11 @@ class _JoiningSeat:
             return await self._follow()
         except DamagedJournalError:
             await self._work.lose(self._keys.identity)
+            raise
+        except LostSeatError as error:
+            # Its site's peer may have come back, and stays.
+            lost = SeatLost(self._study, self._keys.identity.name, error.message)
+            self._options.on_event(lost)
             raise
 
     async def _follow(self) -> Joined:
@@ -279,7 +287,9 @@ class _JoiningSeat:
             return participant.course.party.study
         if not participant.state.record.seating:
             raise InputError(f"{participant.agent.name}: the study has no roster yet")
-        return self._context.seated(participant.state.record.seating[0])
+        # The site's other seats may have lost their keys: each checks its own.
+        publics = {participant.agent.name: self._keys.identity.public}
+        return seated(self._context.terms, publics, participant.state.record.seating[0])
 
 
 async def _unless_over(working: "asyncio.Task[None]", doing: Coroutine[Any, Any, None]) -> None:

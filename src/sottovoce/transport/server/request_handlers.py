@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
-from sottovoce.errors import FullDiskError, InputError, TheirError
+from sottovoce.errors import FullDiskError, InputError, LostSeatError, TheirError
 from sottovoce.transport.answers import (
     CODEC,
     CONTENT_TYPE,
@@ -24,7 +24,7 @@ from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
 from sottovoce.transport.letter_pages import page_of
 from sottovoce.transport.mailbox.mailbox import Delivered, Mailbox
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Progress
-from sottovoce.transport.problems import DISK_FULL, Refusal
+from sottovoce.transport.problems import DISK_FULL, SEAT_LOST, Refusal
 from sottovoce.transport.requests import ask_for_body, read_whole, too_large
 from sottovoce.transport.server.connection_limits import LimitedConnection, problem_answer
 from sottovoce.transport.server.limits import LONGEST_WAIT, PART, Buckets, Limits
@@ -119,7 +119,8 @@ class RequestHandlers:
         except Refusal as problem:
             return self._refuse(request, problem)
         except (InputError, TheirError) as error:
-            return self._refuse(request, Refusal(403, "refused", str(error), hints=error.hints))
+            kind = SEAT_LOST if isinstance(error, LostSeatError) else "refused"
+            return self._refuse(request, Refusal(403, kind, str(error), hints=error.hints))
         except HTTPException as error:
             detail = f"{request.method}: {error.reason.lower()}"
             return self._refuse(request, Refusal(error.status, "no-such-thing", detail))
