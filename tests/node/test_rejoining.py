@@ -10,7 +10,14 @@ import pytest
 from harness.network import Network, network, read_toy
 from harness.processes.carried import letters_carried
 from sottovoce.course.control import Rejoining
-from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, WithdrawnError
+from sottovoce.errors import (
+    AbsenceError,
+    DamagedJournalError,
+    InputError,
+    MisuseError,
+    TheirError,
+    WithdrawnError,
+)
 from sottovoce.keyfiles.models import read_model
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion
@@ -127,15 +134,23 @@ def test_a_site_of_a_quorum_comes_back_without_its_member_and_askers_are_told_at
         async with net.serving():
             await net.join_all("north", "harbour", "valley")
         async with net.serving(), net.staying("north", "harbour"):
+            mine = net.documents["north"][:3]
+            journal = net.membership("valley").folder / "member-valley" / "journal.db"
+            journal.with_name("journal.db-wal").unlink(missing_ok=True)
+            journal.write_bytes(b"no database at all" * 300)
+            with pytest.raises(DamagedJournalError):
+                await net.join("valley")
+            with pytest.raises(MisuseError, match="member-valley cannot go on"):
+                await net.classify("north", mine)
             lost(net, "valley")
             again = asyncio.create_task(net.join("valley"))
             await hand_model(net.membership("north"), "valley", options=net.options())
             joined = await again
             assert joined.model is not None
             gone = [event.seat for event in net.events if isinstance(event, SeatLost)]
-            # At the site, and at the coordinator.
-            assert gone == ["member-valley"] * 2
+            # At the coordinator twice, and at the site.
+            assert gone == ["member-valley"] * 3
             with pytest.raises(MisuseError, match="member-valley cannot go on"):
-                await net.classify("north", net.documents["north"][:3])
+                await net.classify("north", mine)
 
     asyncio.run(asyncio.wait_for(story(), 120))
