@@ -20,7 +20,7 @@ from sottovoce.errors import (
     ViolationError,
 )
 from sottovoce.transport.certificates import PinError
-from sottovoce.transport.problems import SEAT_LOST, Refusal
+from sottovoce.transport.problems import Refusal
 
 COORDINATOR = "coordinator"
 # Temporary refusals.
@@ -116,7 +116,7 @@ def refusal(problem: Refusal, what: str) -> SottovoceError:
         return CopyError(message, hints=problem.hints or COPY_HINTS)
     if problem.kind in {"version", "signature", "unsigned", "plain-http", "no-seat"}:
         return MismatchError(message, hints=problem.hints)
-    if problem.kind == SEAT_LOST:
+    if problem.kind == "seat-lost":
         return LostSeatError(message, hints=problem.hints)
     if problem.kind in {"refused", "too-large"}:
         return InputError(message, hints=problem.hints)

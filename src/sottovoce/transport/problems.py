@@ -12,10 +12,6 @@ DISK_FULL = "disk-full"
 """The kind of a refusal that ends once the coordinator's disk has room."""
 
 
-SEAT_LOST = "seat-lost"
-"""The kind of a refusal of a seat whose keys were lost, and what it held with them."""
-
-
 class Refusal(Exception):  # noqa: N818 - the word of RFC 9457
     """A refusal: its HTTP status, kind, sentence and hints."""
 

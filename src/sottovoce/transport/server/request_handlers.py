@@ -24,7 +24,7 @@ from sottovoce.transport.letter_pages import CONTENT_TYPE as PAGES_TYPE
 from sottovoce.transport.letter_pages import page_of
 from sottovoce.transport.mailbox.mailbox import Delivered, Mailbox
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Progress
-from sottovoce.transport.problems import DISK_FULL, SEAT_LOST, Refusal
+from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.requests import ask_for_body, read_whole, too_large
 from sottovoce.transport.server.connection_limits import LimitedConnection, problem_answer
 from sottovoce.transport.server.limits import LONGEST_WAIT, PART, Buckets, Limits
@@ -117,10 +117,12 @@ class RequestHandlers:
             choose_version(request.headers.get(PROTOCOL))
             return await handler(request)
         except Refusal as problem:
-            return self._refuse(request, problem)
+            return self._refuse(request, answer)
         except (InputError, TheirError) as error:
-            kind = SEAT_LOST if isinstance(error, LostSeatError) else "refused"
-            return self._refuse(request, Refusal(403, kind, str(error), hints=error.hints))
+            answer = Refusal(403, "refused", str(error), hints=error.hints)
+            if isinstance(error, LostSeatError):
+                answer = Refusal(403, "seat-lost", str(error), hints=error.hints)
+            return self._refuse(request, answer)
         except HTTPException as error:
             detail = f"{request.method}: {error.reason.lower()}"
             return self._refuse(request, Refusal(error.status, "no-such-thing", detail))
