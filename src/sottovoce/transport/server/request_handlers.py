@@ -117,7 +117,7 @@ class RequestHandlers:
             choose_version(request.headers.get(PROTOCOL))
             return await handler(request)
         except Refusal as problem:
-            return self._refuse(request, answer)
+            return self._refuse(request, problem)
         except (InputError, TheirError) as error:
             answer = Refusal(403, "refused", str(error), hints=error.hints)
             if isinstance(error, LostSeatError):
