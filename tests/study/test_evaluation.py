@@ -9,14 +9,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from harness.entropy import SeededEntropy
 from harness.meddling import Crashing, is_kind, rewriting
 from harness.studies import Case, accuracy, notes
 from sottovoce.datasets.notes import DIAGNOSES
 from sottovoce.errors import AbsenceError, InputError, MisuseError, ViolationError
 from sottovoce.protocols.blind_sum import pairwise
-from sottovoce.study.evaluations.evaluation import EvaluationSize, JointConfusion
+from sottovoce.study.evaluations.evaluation import (
+    CountedOver,
+    CountSum,
+    EvaluationSize,
+    JointConfusion,
+)
 from sottovoce.study.evaluations.figures import Evaluation, confusion, own_view, truth_of
 from sottovoce.study.evaluations.roc import Roc, RocSide, counted, shown_points
+from sottovoce.study.party_context import PartyContext
 from sottovoce.study.plan import FEWEST_EVALUATED
 from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.classification import DealRequest, VerdictWarning
@@ -193,7 +200,7 @@ def test_the_evaluator_opens_no_table_of_too_few_documents_whatever_it_is_told(
         lambda _: EvaluationSize(enough=True),
     )
     # A coordinator that goes on all the same, having told everybody that there are enough.
-    monkeypatch.setattr("sottovoce.study.evaluations.evaluation.check_size", lambda _: None)
+    monkeypatch.setattr(CountSum, "check_size", lambda *_: None)
     with pytest.raises(ViolationError, match=r"coordinator: expected at least 20 .* found fewer"):
         outcome.evaluate(few.documents)
     assert outcome.views["north"].of(EvaluationSize) == [EvaluationSize(enough=True)]
@@ -373,3 +380,20 @@ def test_thresholds_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=match):
         binary.changed(**settings)
+
+
+@pytest.mark.parametrize(
+    ("over", "says", "hint"),
+    [
+        (CountedOver.HELD_OUT, "evaluation: expected at least 20 held-out documents", "held_out"),
+        (CountedOver.HELD_BACK, "choice of a penalty: expected at least 20 .* back", "held_back"),
+    ],
+)
+def test_too_few_documents_are_named_by_what_they_are_for(
+    binary: Case, over: CountedOver, says: str, hint: str
+) -> None:
+    party = PartyContext.open(binary.study, binary.identities["north"], entropy=SeededEntropy(1))
+    counted = CountSum(party, "few", (2,), over=over)
+    with pytest.raises(InputError, match=says) as caught:
+        counted.check_size(EvaluationSize(enough=False))
+    assert hint in caught.value.hints[0]

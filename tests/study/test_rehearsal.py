@@ -222,3 +222,19 @@ def test_a_site_whose_blocks_are_all_too_small_is_refused_before_consent() -> No
     for check in (check_documents, refuse_unfit):
         with pytest.raises(InputError, match=says):
             check(by_ward, "north", rows)
+
+
+def test_too_few_rows_to_choose_a_penalty_with_are_refused_before_anybody_waits() -> None:
+    several = BY_WARD.replace("held_out", "alpha = [0.5, 2.0]\nheld_out")
+    by_ward, rows = parse_study(several).rehearsed(), patients("eye", "well", 30)
+    rows += patients("eye", "sick", 30)
+    with pytest.raises(InputError, match=r"north: expected at least 20 held back .* of 60 rows"):
+        check_documents(by_ward, "north", rows)
+    assert check_documents(by_ward, "north", rows * 3)
+    # With rows of their own, peers hold back enough together.
+    two = study(alpha=(0.5, 2.0))
+    held = [note for note in NORTH if two.plan.choice_split.side(note) == "validation"]
+    kept = [note for note in NORTH if note not in held]
+    assert check_documents(two, "north", [*kept, held[0]])
+    with pytest.raises(InputError, match=r"north: expected at least 1 held back"):
+        refuse_unfit(two, "north", kept)

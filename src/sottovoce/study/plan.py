@@ -172,6 +172,12 @@ class StudyPlan:
         return Split(self.held_out, self.name)
 
     @property
+    def choice_split(self) -> Split:
+        """The split of the rest, where one of several penalties is chosen on what is held back."""
+        share = self.held_back if len(self.alphas) > 1 else 0.0
+        return Split(share, f"{self.name}/penalty")
+
+    @property
     def blocks(self) -> int:
         """The number of blocks in partition `features`; 0 in partition `documents`."""
         if not self.arrangement.by_features:

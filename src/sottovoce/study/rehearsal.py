@@ -14,7 +14,7 @@ import numpy as np
 from sottovoce.errors import InputError
 from sottovoce.study.automatic_features import LONG_TEXT, mean_words
 from sottovoce.study.choices import DictionaryKind, Engine
-from sottovoce.study.plan import StudyPlan
+from sottovoce.study.plan import FEWEST_EVALUATED, StudyPlan
 from sottovoce.study.rare_classes import rare_classes, rare_sentences, without_rare
 from sottovoce.study.stages.contributions import scales_of
 from sottovoce.study.stages.holdings import EntityTable, block_sizes
@@ -122,6 +122,7 @@ def _to_train_with(
     """Return a peer's training documents, if enough, and the classes of which it has too few."""
     plan = study.plan
     training = plan.split.part(documents, Side.TRAIN)
+    _check_held_back(plan, name, training)
     rare = rare_classes(plan, training)
     training = without_rare(plan, training)
     if len(training) < plan.min_documents:
@@ -138,6 +139,23 @@ def _to_train_with(
     if name in plan.arrangement.answerers:
         EntityTable.of(name, documents)
     return training, rare
+
+
+def _check_held_back(plan: StudyPlan, name: str, training: Sequence[Document]) -> None:
+    """Refuse too few documents to choose a penalty with.
+
+    In partition `documents` those of all peers count; here only a peer without any can be named.
+    """
+    if len(plan.alphas) == 1:
+        return
+    fewest = FEWEST_EVALUATED if plan.arrangement.by_features else 1
+    back = len(plan.choice_split.part(training, Side.VALIDATION))
+    if back < fewest:
+        raise InputError(
+            f"{name}: expected at least {fewest} held back to choose one of "
+            f"{len(plan.alphas)} penalties with, found {back} of {len(training)} rows",
+            hints=("agree on one alpha in a new study, or on a larger held_back",),
+        )
 
 
 def _has_features(study: Study, training: Sequence[Document]) -> bool:

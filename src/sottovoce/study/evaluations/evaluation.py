@@ -20,6 +20,7 @@ that C and E do not pool.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
@@ -268,6 +269,25 @@ NONE_HELD = HeldEvaluations()
 """The state before the first evaluation."""
 
 
+class CountedOver(StrEnum):
+    """The documents that a table counts, by what is done with it."""
+
+    HELD_OUT = "evaluation"
+    HELD_BACK = "choice of a penalty"
+
+    @property
+    def documents(self) -> str:
+        """These documents, in words."""
+        return "held-out documents" if self is CountedOver.HELD_OUT else "documents held back"
+
+    @property
+    def hint(self) -> str:
+        """The settings that give more of them."""
+        if self is CountedOver.HELD_OUT:
+            return "hold out more documents in a new study, such as held_out = 0.3"
+        return "agree on one alpha in a new study, or hold more back, such as held_back = 0.4"
+
+
 @dataclass(frozen=True)
 class CountSum:
     """A table of counts that is opened over all peers, if its size, opened first, is enough.
@@ -281,6 +301,7 @@ class CountSum:
     shape: tuple[int, ...]
     counted: tuple[int, int, int] | None = None
     series: str = ""
+    over: CountedOver = CountedOver.HELD_OUT
 
     def sizes(self, peers: Sequence[str]) -> Plan:
         """Return the blind sum of the numbers of documents; the evaluator receives it, too."""
@@ -292,6 +313,15 @@ class CountSum:
         """Return whether the peers in a sum of sizes have enough documents together."""
         fewest = FEWEST_EVALUATED * _times(self.party.study.plan, summed.peers)
         return int(summed.sums[0][0]) >= fewest
+
+    def check_size(self, size: EvaluationSize) -> None:
+        """Raise if there are too few documents to open a table."""
+        if not size.enough:
+            raise InputError(
+                f"{self.over}: expected at least {FEWEST_EVALUATED} {self.over.documents} over all "
+                "peers, found fewer",
+                hints=(self.over.hint,),
+            )
 
     def tables(self, peers: Sequence[str]) -> Plan:
         """The blind sum of the tables."""
@@ -349,7 +379,7 @@ def add_counts(
     )
     if summed is None:
         return None
-    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
+    this.check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
     plan = this.tables(summed.peers)
     return (yield from pairwise.peer(plan, tables, who=who, book=book, entropy=entropy))
 
@@ -364,7 +394,7 @@ def open_counts(
     size = EvaluationSize(this.enough(summed))
     for name in (*summed.peers, party.study.roster.evaluator):
         yield Send(name, size)
-    check_size(size)
+    this.check_size(size)
     plan = this.tables(summed.peers)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     return summed.sums, summed.peers
@@ -381,7 +411,7 @@ def _add_shared(
     """At a peer of engine quorum: share its size among the members, then its tables."""
     this.check_peers(peers)
     yield from add_to_sum(party, this.named(_SIZE), from_ring(size), peers)
-    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
+    this.check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
     for index, table in enumerate(tables):
         values = from_ring(table).reshape(-1)
         yield from add_to_sum(
@@ -400,7 +430,7 @@ def _open_shared(
     joint_size = EvaluationSize(this.enough(summed))
     for name in (*peers, *party.study.quorum_of(peers).members):
         yield Send(name, joint_size)
-    check_size(joint_size)
+    this.check_size(joint_size)
     sums = []
     for index, shape in enumerate(this.shapes):
         length = int(np.prod(shape))
@@ -415,7 +445,7 @@ def help_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Pa
     """At a member of engine quorum: give its shares of the size, then of the tables."""
     this.check_peers(peers)
     yield from help_sum(party, this.named(_SIZE), 1, peers)
-    check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
+    this.check_size((yield from receive(party.study.roster.coordinator, EvaluationSize)))
     for index, shape in enumerate(this.shapes):
         name, length = this.named(f"counts {index}"), int(np.prod(shape))
         yield from help_sum(party, name, length, peers, series=this.series)
@@ -428,7 +458,7 @@ def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) ->
     )
     coordinator = party.study.roster.coordinator
     size = yield from receive(coordinator, EvaluationSize)
-    check_size(size)
+    this.check_size(size)
     if not this.enough(summed):
         raise ViolationError(
             f"expected at least {FEWEST_EVALUATED} held-out documents before tables are opened, "
@@ -437,16 +467,6 @@ def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) ->
         )
     plan = this.tables(summed.peers)
     yield from pairwise.evaluator(plan, who=party.member, book=party.book, entropy=party.entropy)
-
-
-def check_size(size: EvaluationSize) -> None:
-    """Raise if there are too few documents to open a table."""
-    if not size.enough:
-        raise InputError(
-            f"evaluation: expected at least {FEWEST_EVALUATED} held-out documents over all peers, "
-            "found fewer",
-            hints=("hold out more documents: held_out=0.2",),
-        )
 
 
 def check_enough_peers(study: Study) -> None:

@@ -31,7 +31,13 @@ from sottovoce.protocols.shares.labels.verdict import DEALT_KINDS, VerdictTold
 from sottovoce.protocols.shares.products import FactorShare
 from sottovoce.protocols.shares.signs import ComparandShare
 from sottovoce.study.choices import Verdict
-from sottovoce.study.evaluations.evaluation import CountSum, add_counts, open_counts, witness_counts
+from sottovoce.study.evaluations.evaluation import (
+    CountedOver,
+    CountSum,
+    add_counts,
+    open_counts,
+    witness_counts,
+)
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
 from sottovoce.study.queries.classification import DealRequest, answer, deal_for
@@ -287,4 +293,5 @@ def first_number(party: PartyContext) -> int:
 
 def penalty_sum(party: PartyContext) -> CountSum:
     """Return the sum of how many labels were right, for every penalty."""
-    return CountSum(party, "penalty", (len(party.study.plan.alphas),))
+    shape = (len(party.study.plan.alphas),)
+    return CountSum(party, "penalty", shape, over=CountedOver.HELD_BACK)

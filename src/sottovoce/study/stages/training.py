@@ -54,7 +54,7 @@ from sottovoce.study.stages.quorum_training import (
 from sottovoce.study.stages.quorum_training import take_release as take_parts
 from sottovoce.study.stages.solving import solve_dealt, solve_first, solve_second, take_solved
 from sottovoce.text.documents import Document
-from sottovoce.text.splits import Side, Split
+from sottovoce.text.splits import Side
 
 OnStage = Callable[[str], None]
 
@@ -198,11 +198,9 @@ def train_dealer(party: PartyContext) -> Party[None]:
 
 def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """Return the documents with which a peer trains; it holds out or holds back the others."""
-    training = _not_held_out(party, documents)
-    if len(party.study.plan.alphas) > 1:
-        back = _back(party)
-        training = back.part(training, Side.TRAIN)
-    training = without_rare(party.study.plan, training)
+    plan = party.study.plan
+    training = plan.choice_split.part(_not_held_out(party, documents), Side.TRAIN)
+    training = without_rare(plan, training)
     if not training:
         raise InputError(f"{party.name}: there are no documents to train with")
     return training
@@ -210,9 +208,10 @@ def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequenc
 
 def held_back_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """Return the documents that a peer holds back for the choice of a penalty."""
-    if len(party.study.plan.alphas) == 1:
+    plan = party.study.plan
+    if len(plan.alphas) == 1:
         return []
-    return _back(party).part(_not_held_out(party, documents), Side.VALIDATION)
+    return plan.choice_split.part(_not_held_out(party, documents), Side.VALIDATION)
 
 
 def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
@@ -222,8 +221,3 @@ def _not_held_out(party: PartyContext, documents: Sequence[Document]) -> Sequenc
 def held_out_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
     """Return the documents with which a peer evaluates."""
     return party.study.plan.split.part(documents, Side.VALIDATION)
-
-
-def _back(party: PartyContext) -> Split:
-    plan = party.study.plan
-    return Split(plan.held_back, f"{plan.name}/penalty")
