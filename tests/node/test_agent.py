@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.letters import Chat, Noise, Plain
+from sottovoce.course.control import CONTROL, COORDINATOR, Closed
 from sottovoce.node.seat import seat_runtime
 from sottovoce.node.seat.deciders import RunningProgram, Waits
 from sottovoce.node.seat.durable_seat import SeatSession
@@ -186,5 +187,36 @@ def test_a_step_and_the_line_of_what_it_sends_are_one_visit_to_the_seat_s_thread
         await agent._take(2, letter(1))
         agent.journal.discard(SESSION)
         assert await agent._next_to_leave() is None
+
+    at_work(tmp_path, story)
+
+
+def test_the_next_decider_reads_all_that_the_last_one_noted(tmp_path: Path) -> None:
+    """A letter that is heard while a decider takes over is on disk before the next one begins."""
+
+    class Noting(Listening):
+        async def hear(self, _sender: str, _message: Any, notes: Mapping[str, bytes]) -> None:
+            await asyncio.sleep(0.05)
+            await agent.commit_notes({**notes, "asked": b"by north"})
+
+    agent: SeatRuntime
+
+    async def story(runtime: SeatRuntime, _: Listening) -> None:
+        nonlocal agent
+        agent = runtime
+        agent.decider = Noting()
+        control = Letter(b"control", COORDINATOR, "alice", 0, CONTROL.encode(Closed()))
+        hearing = asyncio.create_task(agent._take(1, control))
+        await asyncio.sleep(0)
+        read = []
+
+        def made() -> Listening:
+            read.append(agent.journal.note("asked"))
+            return Listening()
+
+        later = await agent.decided_by(made)
+        assert read == [b"by north"]
+        assert agent.decider is later
+        await hearing
 
     at_work(tmp_path, story)

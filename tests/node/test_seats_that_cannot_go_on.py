@@ -15,8 +15,10 @@ from harness.network import network
 from harness.processes.copies import Copying
 from harness.processes.lives import KilledError
 from sottovoce.course.news import StageBegan
-from sottovoce.errors import DamagedJournalError, LedgerError, StoppedError
+from sottovoce.errors import DamagedJournalError, LedgerError, StoppedError, ViolationError
 from sottovoce.node.coordinator.serving import cancel_study
+from sottovoce.node.seat.seat_runtime import SeatRuntime
+from sottovoce.study.relay import Letter
 
 SITES = ("north", "harbour", "valley")
 WAIT_SECONDS = 240
@@ -100,3 +102,28 @@ def test_a_site_whose_ledger_finds_no_room_is_told_the_way_on_and_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(os, "pwrite", into_a_full_disk)
         asyncio.run(asyncio.wait_for(story(), WAIT_SECONDS))
+
+
+def test_a_seat_that_fails_while_the_study_goes_on_ends_its_site_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else hears of it, and the site's other seat would wait for half an hour."""
+    net = network(tmp_path, documents=120, features="8", stage="30 minutes")
+    take = SeatRuntime._take
+
+    async def failing(self: SeatRuntime, position: int, letter: Letter) -> None:
+        if self.name == "evaluator" and self.running:
+            raise ViolationError("a letter that cannot be", party="coordinator")
+        await take(self, position, letter)
+
+    async def story() -> None:
+        async with net.serving():
+            others = [asyncio.create_task(net.join(site)) for site in SITES[1:]]
+            with pytest.raises(ViolationError, match="a letter that cannot be"):
+                await net.join("north")
+            for other in others:
+                other.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+    monkeypatch.setattr(SeatRuntime, "_take", failing)
+    asyncio.run(asyncio.wait_for(story(), 60))

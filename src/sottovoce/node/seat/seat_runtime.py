@@ -45,6 +45,7 @@ from sottovoce.transport.server.limits import LONGEST_WAIT
 from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")
+D = TypeVar("D", bound=Decider)
 
 # An acknowledgement only frees room at the server, so several are sent together.
 _ACKNOWLEDGE_EVERY = 64
@@ -93,6 +94,7 @@ class SeatRuntime:
         self._stages: dict[bytes, str] = {}
         self._read = self._acknowledged = 0
         self._turn = asyncio.Lock()
+        self._hearing = asyncio.Lock()
         self._outgoing = asyncio.Event()
         self._moved = asyncio.Event()
         self._drained = asyncio.Event()
@@ -126,6 +128,13 @@ class SeatRuntime:
     async def do(self, action: Callable[..., T], *arguments: Any) -> T:
         """Run something in the seat's own thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, action, *arguments)
+
+    async def decided_by(self, made: Callable[[], D]) -> D:
+        """Set the next decider between two letters: it can read all that the last one noted."""
+        async with self._hearing:
+            decider = made()
+            self.decider = decider
+        return decider
 
     # Programs.
 
@@ -300,8 +309,9 @@ class SeatRuntime:
                 f"{self.name} expected control letter {expected}, found {letter.number}",
                 party=letter.sender,
             )
-        await self._heard(letter, self.numbers.note_of(letter))
-        self.numbers.heard(letter)
+        async with self._hearing:
+            await self._heard(letter, self.numbers.note_of(letter))
+            self.numbers.heard(letter)
 
     async def _heard(self, letter: Letter, notes: Mapping[str, bytes]) -> None:
         """Put a control letter and its effect on disk; only the coordinator may direct."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -61,6 +61,7 @@ from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
 
 T = TypeVar("T")
+_OVER = {Phase.STOPPED, Phase.LEFT, Phase.CLOSED, Phase.WITHDRAWN}
 
 
 async def join(
@@ -83,7 +84,7 @@ async def join(
         # A seat can be taken only once, so check first what would end this site later.
         await context.check_documents()
     seats = [_JoiningSeat(work, context, options, keys[seat]) for seat in membership.seats]
-    tasks = [asyncio.create_task(seat.follow()) for seat in seats]
+    tasks = {asyncio.create_task(seat.follow()): seat for seat in seats}
     try:
         done = await _all(tasks)
     finally:
@@ -93,17 +94,18 @@ async def join(
     return next((task for task in done if task.model is not None), done[0])
 
 
-async def _all(tasks: "list[asyncio.Task[Joined]]") -> list[Joined]:
+async def _all(tasks: "Mapping[asyncio.Task[Joined], _JoiningSeat]") -> list[Joined]:
     """The results of all seats; raises the first error that does not merely report another's.
 
-    A seat with a broken disk ends the site's process at once: its people must know, and the site's
-    other seats would wait for it in vain.
+    A seat that cannot go on in a study that does ends the site's process at once: its people must
+    know, and the site's other seats would wait for it in vain.
     """
     waiting = set(tasks)
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for error in (task.exception() for task in done):
-            if error is not None and not _is_news(error):
+        for task in done:
+            error = task.exception()
+            if error is not None and not (tasks[task].is_over and _is_news(error)):
                 raise error
     errors = [error for task in tasks if (error := task.exception()) is not None]
     results = [task.result() for task in tasks if task.exception() is None]
@@ -128,6 +130,8 @@ class _JoiningSeat:
         self._options = options
         self._keys = keys
         self._study = work.membership.study
+        # Whether the study goes on without this seat, as the other seats will hear.
+        self.is_over = False
 
     async def follow(self) -> Joined:
         """Train, keep the model, and stay; a seat with a damaged journal reports that it cannot."""
@@ -170,6 +174,7 @@ class _JoiningSeat:
                     await self._stay(participant, study, working)
             except WithdrawnError:
                 # A refusal at one seat makes all seats of the site leave.
+                self.is_over = True
                 mark_withdrawn(self._work.membership)
                 working.cancel()
                 await asyncio.gather(working, return_exceptions=True)
@@ -177,6 +182,7 @@ class _JoiningSeat:
                 raise
             except SottovoceError as error:
                 await self._end_badly(participant, audit, error, working)
+                self.is_over = participant.state.phase in _OVER
                 raise
             finally:
                 working.cancel()
@@ -240,8 +246,7 @@ class _JoiningSeat:
         agent = participant.agent
         standing = await agent.do(AfterTraining.read, agent.journal, study, self._keys)
         held = await while_working(working, self._held(agent, study))
-        helper = QueryHelper(agent, standing, held)
-        agent.decider = helper
+        helper = await agent.decided_by(lambda: QueryHelper(agent, standing, held))
         await while_working(working, helper.serve())
 
     async def _held(
