@@ -1,5 +1,6 @@
 """Whole studies in engine `quorum`, in memory: every model equals the plain one."""
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.chains import LongestChain
 from harness.entropy import SeededEntropy
 from harness.examples.quorum_studies import exact_counts, opened_totals, opened_weights
 from harness.studies import BINARY, notes
@@ -318,6 +320,28 @@ def test_auto_takes_it_where_there_are_no_helpers() -> None:
     assert study.quorum.threshold == 1
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"verdict": Verdict.FSS},
+        {"release": "margin"},
+    ],
+    ids=["among members", "with a dealer", "scores"],
+)
+@pytest.mark.parametrize("sites", [3, 5])
+def test_a_query_takes_the_trips_that_the_card_says(
+    sites: int, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = plain(sites, **settings)
+    asker, documents = next(iter(notes(sites=sites, documents=60 * sites).items()))
+    chain = LongestChain(monkeypatch)
+    outcome.classify(asker, documents[:3])
+    (most,) = re.findall(r"A query takes at most (\d+) trips", StudyCard(outcome.study).markdown())
+    # Scores of a real study may be longer than these, and take some steps more.
+    assert 0.9 * int(most) <= chain.length <= int(most)
+
+
 def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> None:
     outcome = plain(5)
     card = StudyCard(outcome.study)
@@ -326,7 +350,7 @@ def test_the_card_says_who_may_pool_and_names_every_message_that_was_sent() -> N
     assert "The threshold of this study is 2: no 3 members may pool." in text
     assert "evaluator and dealer pool" not in text
     assert "An asker sends up to 467 bytes a document to each of 3 members" in text
-    assert "A query takes at most 26 trips." in text
+    assert "A query takes at most 38 trips, one after the other." in text
     named = {line.name for line in card.lines}
     assert set(outcome.traffic.kinds) <= named
     for organisation in (*outcome.models, "coordinator"):

@@ -90,8 +90,8 @@ def labels_lines(study: Study) -> Iterator[str]:
     if study.engine is Engine.QUORUM:
         yield (
             "- Labels are found on shares: no member has more of the model than its own. "
-            f"{query_amount(study)} A query takes at most {_quorum_trips(study)} trips. Whom it "
-            "trusts: stands under what must hold."
+            f"{query_amount(study)} A query takes at most {_quorum_trips(study)} trips, one "
+            "after the other. Whom it trusts: stands under what must hold."
         )
         return
     if not study.on_shares:
@@ -140,17 +140,21 @@ def _verdict_trips(study: Study) -> int:
 
 
 def _quorum_trips(study: Study) -> int:
-    """Return the number of trips from the request to the labels."""
-    labels = study.plan.labels
+    """Return a bound on the trips that follow one another from the request to the labels.
+
+    The request, the members' names, rows, nonces and seeds come first. Then every opening takes
+    what dealers send for it, the members' shares, and the answer.
+    """
+    labels, begun = study.plan.labels, 5
     if study.fast_labels:
-        return 7 + _verdict_trips(study)
+        return begun + 3 + _verdict_trips(study)
     if study.plan.release.opens is Opens.SCORES:
-        return 4
+        return begun + 2
     # For 33 to 64 bits a comparison has the same number of levels; shorter scores have fewer.
     plan = LabelPlan(
         1, study.plan.width, labels.width, 40, 60, study.quorum, exclusive=labels.exclusive
     )
-    return 4 + 2 * len(list(plan.openings()))
+    return begun + 3 * len(list(plan.openings()))
 
 
 def budget_lines(plan: StudyPlan) -> Iterator[str]:
