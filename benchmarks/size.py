@@ -77,7 +77,7 @@ def import_cycles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     from scipy.sparse.csgraph import connected_components
 
     place = {module: at for at, module in enumerate(graph)}
-    pairs = [(place[one], place[other]) for one in graph for other in graph[one]]
+    pairs = [(place[importer], place[other]) for importer in graph for other in graph[importer]]
     starts, ends = zip(*pairs, strict=True)
     edges = coo_array((np.ones(len(pairs)), (starts, ends)), shape=(len(graph), len(graph)))
     _, group_of = connected_components(edges, connection="strong")

@@ -104,13 +104,13 @@ def test_sealed_is_better_than_alone_and_about_as_good_as_pooled(played: Played)
 def test_labels_of_a_file_are_those_of_the_evaluation(played: Played) -> None:
     """One hospital had its held-out notes labelled, and knows their own classes."""
     with (played.folder / ASKER / "labelled.csv").open(encoding="utf-8", newline="") as file:
-        found = [row["label"] for row in csv.DictReader(file)]
+        labels = [row["label"] for row in csv.DictReader(file)]
     site = open_site(played.folder / ASKER / "home", entropy=SystemEntropy())
     own = site_evaluations(site.study())[-1].own
     assert own is not None
     plan = parse_study((played.folder / "study.toml").read_text(encoding="utf-8")).plan
     held_out = on_side(plan, notes_of(played, ASKER), Side.VALIDATION)
-    right = sum(note.label == label for note, label in zip(held_out, found, strict=True))
+    right = sum(note.label == label for note, label in zip(held_out, labels, strict=True))
     assert (own.counts.sum(), own.counts.trace()) == (len(held_out), right)
 
 
@@ -258,19 +258,19 @@ def test_the_coordinator_of_a_quorum_makes_no_paillier_key(played: Played) -> No
 
 def test_a_command_that_fails_is_told_by_name(tmp_path: Path) -> None:
     with commands(tmp_path) as running:
-        one = running.start("carol", "join", "sottovoce-1-abc", "--home", tmp_path / "home")
+        machine = running.start("carol", "join", "sottovoce-1-abc", "--home", tmp_path / "home")
         with pytest.raises(AbsenceError, match=r"carol: failed: hint: copy the whole line"):
-            one.result(seconds=60)
+            machine.result(seconds=60)
         other = running.start("dave", "study", "list", "--home", tmp_path / "home", "--json")
         with pytest.raises(AbsenceError, match="dave: ended before 'listening'"):
             other.wait_for("listening", seconds=60)
 
 
 def test_one_that_fails_is_named_also_while_another_is_waited_for(tmp_path: Path) -> None:
-    with commands(tmp_path) as found:
-        server = found.start("cate", "serve", "--home", tmp_path, "--port", "0", "--json")
+    with commands(tmp_path) as typed:
+        server = typed.start("cate", "serve", "--home", tmp_path, "--port", "0", "--json")
         server.wait_for("listening", seconds=60)
-        found.start("south", "join", tmp_path / "nothing", "--home", tmp_path / "south")
+        typed.start("south", "join", tmp_path / "nothing", "--home", tmp_path / "south")
         with pytest.raises(AbsenceError, match=r"south: failed: "):
             server.wait_for("stage-began", seconds=60)
 

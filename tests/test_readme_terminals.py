@@ -19,8 +19,8 @@ def lines_of(number: int) -> list[str]:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    with opened(tmp_path) as found:
-        yield found
+    with opened(tmp_path) as typed:
+        yield typed
 
 
 # The demo and tests/e2e type the same commands, of the same kind of study.

@@ -78,9 +78,9 @@ class CorpusContest:
         means over the sites' test documents, and the site that loses most by not being alone.
         """
         for spread in (IID, BY_TOPIC):
-            found = [site for pair in self.pairs for site in self._sites(pair, spread)]
-            sizes = [size for size, _ in found]
-            figures = np.array([one for _, one in found])
+            sites = [site for pair in self.pairs for site in self._sites(pair, spread)]
+            sizes = [size for size, _ in sites]
+            figures = np.array([figure for _, figure in sites])
             names = ("alone", "joint", "own or joint")
             means = 100 * np.average(figures, axis=0, weights=sizes)
             worst = 100 * (figures[:, 1:] - figures[:, :1]).min(axis=0)
@@ -115,11 +115,11 @@ class CorpusContest:
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
     ) -> Names:
         learnt = PlainText.learn(self._plan(pair, encoder), parts, key=KEY)
-        return np.array([found[0] for found in learnt.predict(pair.test)])
+        return np.array([classes[0] for classes in learnt.predict(pair.test)])
 
     def _plan(self, pair: SplitPair, encoder: EncoderName | None) -> StudyPlan:
         """The plan of somebody who changes nothing."""
-        labels = Labels.distinct(label_of(one) for one in pair.train)
+        labels = Labels.distinct(label_of(document) for document in pair.train)
         length = mean_words(pair.train)
         about = Circumstances(len(labels.names), documents=len(pair.train), words=length)
         row = columns({"encoder": encoder, **self.settings}, about)

@@ -112,7 +112,7 @@ def _packed_tasks(random: Random, ours: Ours) -> list[PaillierTask]:
         PaillierTask(
             "encrypt_packed",
             lambda scheme, n: lambda: scheme.encrypt_packed(values[:n]),
-            lambda scheme, found: scheme.decrypt_packed(found),
+            lambda scheme, packed: scheme.decrypt_packed(packed),
             values,
             ours=len(values),
             theirs=8,

@@ -125,7 +125,7 @@ async def _tenth(
             room = asyncio.Semaphore(_AHEAD)
             tasks.create_task(seats[name].write(traffic.of_each, room))
             tasks.create_task(seats[to].read(traffic.of_each, room, name))
-    seconds, told = time.perf_counter() - began, await coordinator.report()
+    seconds, reported = time.perf_counter() - began, await coordinator.report()
     letters = traffic.of_each * traffic.seats
-    cpu = (told["cpu"] - before) * 1e3 / letters
-    return Tenth(letters, letters / seconds, cpu, told["memory"] / 1e6)
+    cpu = (reported["cpu"] - before) * 1e3 / letters
+    return Tenth(letters, letters / seconds, cpu, reported["memory"] / 1e6)

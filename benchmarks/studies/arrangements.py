@@ -153,9 +153,9 @@ def measure(
     for arrangement in (each for each in ARRANGEMENTS if only in each.name):
         progress(arrangement.name)
         engine = "shares" if arrangement.name.endswith("shares") else "paillier"
-        found = spent(arrangement, rows, kind=kept, key_bits=key_bits)
-        yield found.row(arrangement, partners[engine])
+        cost = spent(arrangement, rows, kind=kept, key_bits=key_bits)
+        yield cost.row(arrangement, partners[engine])
     if only in EXPORTED.name:
         progress(EXPORTED.name)
-        found = spent_on_export(rows, kind=kept, key_bits=key_bits)
-        yield found.row(EXPORTED, partners["paillier"])
+        cost = spent_on_export(rows, kind=kept, key_bits=key_bits)
+        yield cost.row(EXPORTED, partners["paillier"])

@@ -187,7 +187,7 @@ def _alone(work: Callable[[int], None], size: int, answer: Connection) -> None:
 def _cpu() -> float:
     """Seconds of cores so far, with those of processes that ended."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _peak() -> float:

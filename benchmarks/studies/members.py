@@ -119,7 +119,7 @@ class _SiteProcess:
         asked = self.trial.asked()
         answer = await classify(self.membership, asked, options=_options(), deliver=in_hand)
         true = [LABELLING.labels.classes(document) for document in asked]
-        return sum(found == label for found, label in zip(answer.classes, true, strict=True))
+        return sum(classes == label for classes, label in zip(answer.classes, true, strict=True))
 
 
 async def _agree(question: ConsentQuestion) -> bool:  # noqa: ARG001 - everybody consents

@@ -48,9 +48,9 @@ def write_notes(path: Path, documents: int, *, classes: int = 2, seed: int = 17)
         for start in range(0, documents, _AT_ONCE):
             size = min(_AT_ONCE, documents - start)
             ranks = (VOCABULARY ** draw.random((size, WORDS_A_DOCUMENT))).astype(np.int64)
-            told = draw.integers(0, classes, size)
-            of_class = np.where(draw.random(size) < 0.9, told, draw.integers(0, classes, size))
-            for words, kind, hint in zip(names[ranks], told, of_class, strict=True):
+            labels = draw.integers(0, classes, size)
+            of_class = np.where(draw.random(size) < 0.9, labels, draw.integers(0, classes, size))
+            for words, kind, hint in zip(names[ranks], labels, of_class, strict=True):
                 file.write(f"class{hint} {' '.join(words)},{kind}\n")
 
 
@@ -165,4 +165,4 @@ class _StepTimes:
 
 def _cpu() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

@@ -103,8 +103,8 @@ class Steps:
             Ends(rounded_up(still)),
         ]
         idf, mean, unmoved = (
-            len(solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=one).steps)
-            for one in ends
+            len(solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=end).steps)
+            for end in ends
         )
         return cls(mean, idf, unmoved)
 
@@ -114,14 +114,14 @@ def _moved_ends(
 ) -> Ends:
     """Both ends, from what peers tell of moments measured from this point."""
     bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
-    told = np.zeros(2, np.uint64)
+    words = np.zeros(2, np.uint64)
     for moments in of_peers:
         moved = deepcopy(moments)
         point.move(moved)
-        told += told_parts(plan, moved, point, fraction_bits=bits).words
+        words += told_parts(plan, moved, point, fraction_bits=bits).words
     penalties = penalties_of(plan, len(point.point) + 1, plan.alphas[0])
     weight = float(prepared.totals.rows)
-    spectrum = ToldSpectrum.opened(told)
+    spectrum = ToldSpectrum.opened(words)
     return point.ends(spectrum, penalties, weight=weight, all_peers=True).ends
 
 

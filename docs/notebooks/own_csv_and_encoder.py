@@ -19,7 +19,7 @@ from sottovoce import LocalFederation, TextClassifier
 
 names = {"urgency": "label", "patient": "group"}
 frames = {path.stem: pd.read_csv(path).rename(columns=names) for path in Path("own-notes").glob("*.csv")}
-federation = LocalFederation({site: one[["text", "label", "group"]] for site, one in frames.items()})
+federation = LocalFederation({site: frame[["text", "label", "group"]] for site, frame in frames.items()})
 model = TextClassifier(features=64).fit(federation)
 model.evaluate()
 

@@ -21,7 +21,7 @@ parts = {
     for folder in sorted(Path("brat-notes").iterdir())
     if folder.is_dir()
 }
-sorted({span.type for documents in parts.values() for one in documents for span in one.spans})
+sorted({span.type for documents in parts.values() for document in documents for span in document.spans})
 
 # %% [markdown]
 # One row is one token now, and its class says whether it is inside a drug's name.

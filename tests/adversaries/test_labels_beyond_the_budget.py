@@ -37,7 +37,7 @@ def case(toy_key: SecretKey) -> Case:
     return Case(notes(300), plan, toy_key)
 
 
-def told(outcome: StudyOutcome, peer: str, **counts: int) -> None:
+def record_labels(outcome: StudyOutcome, peer: str, **counts: int) -> None:
     """Write into the coordinator's record what a peer was told."""
     service = outcome.carrier.coordinator
     asker = service.askers[peer]
@@ -50,11 +50,11 @@ def test_an_evaluation_of_chosen_documents_is_charged(case: Case) -> None:
     chosen = case.documents["north"][:20]
     first = outcome.classify("north", chosen, evaluation=True)
     assert first.left == outcome.queries.left("north") <= 100
-    told(outcome, "north", spent=112)
+    record_labels(outcome, "north", spent=112)
     with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
         outcome.classify("north", chosen)
     # Another name for the same question does not help.
-    told(outcome, "north", evaluated=0)
+    record_labels(outcome, "north", evaluated=0)
     with pytest.raises(MisuseError, match="the query budget of 120 documents is spent"):
         outcome.classify("north", chosen, evaluation=True)
     assert outcome.queries.left("valley") == 120
@@ -105,7 +105,7 @@ def test_a_coordinator_that_forgets_what_its_friend_was_told_is_stopped_by_the_o
     outcome, rows = trained, case.documents["north"][:96]
     for _ in range(2):
         outcome.classify("north", rows)
-        told(outcome, "north", spent=0)
+        record_labels(outcome, "north", spent=0)
     with pytest.raises(ViolationError, match="the coordinator let it ask for more") as caught:
         outcome.classify("north", rows)
     assert caught.value.party == "coordinator"

@@ -129,15 +129,15 @@ def swapping(own: OwnKeys, *, made_up: bool) -> Party[None]:
     came = yield from gather(RoundKeys, NAMES)
     book = [came[name].keys for name in NAMES]
     yield Send(EVALUATOR, KeyBook(tuple(book)))
-    told = yield from receive(EVALUATOR, GraphNonce)
+    message = yield from receive(EVALUATOR, GraphNonce)
     if made_up:
-        told = GraphNonce(bytes(32), told.signature)
+        message = GraphNonce(bytes(32), message.signature)
     else:
         # It knows the number now, and lets the last colluder choose again.
         book[-1] = own.signed(THIS, MEMBERS[LAST].identity)
     for name in NAMES[:-1]:
         yield Send(name, KeyBook(tuple(book)))
-        yield Send(name, told)
+        yield Send(name, message)
 
 
 @pytest.mark.parametrize("made_up", [False, True])

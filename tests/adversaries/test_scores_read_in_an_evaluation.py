@@ -60,8 +60,8 @@ class Pooled:
         outcome = case.run()
         ring = outcome.trained.scores.ring
         outcome.tested("north", case.documents["north"])
-        told = outcome.views["north"].of(CountShare)[-1].words.array()
-        read = (self.share + told)[0, 0]
+        message = outcome.views["north"].of(CountShare)[-1].words.array()
+        read = (self.share + message)[0, 0]
         places = np.arange(ROWS, dtype=np.uint64)[:, np.newaxis]
         first, second = self.values[-2:]
         true = ring.signed(ring.reduce(first + second))[:ROWS, 0] >= 0

@@ -53,7 +53,7 @@ class Clinics:
         }
 
     def attempt(
-        self, number: int, peers: tuple[str, ...], told: tuple[str, ...]
+        self, number: int, peers: tuple[str, ...], members: tuple[str, ...]
     ) -> dict[str, np.ndarray]:
         """The shares that the coordinator gets in one attempt from the members that it tells."""
         attempt = Attempt(Stage.DICTIONARY, number, peers)
@@ -69,7 +69,7 @@ class Clinics:
                 programs[name] = add_to_sum(party, NAME, COUNTS[name], peers)
             elif name != "coordinator":
                 programs[name] = help_sum(party, NAME, len(COUNTS[LEFT]), peers)
-        programs["coordinator"] = self.equivocating(here["coordinator"], peers, told, shares)
+        programs["coordinator"] = self.equivocating(here["coordinator"], peers, members, shares)
         # The others wait for a word of the coordinator until their time is up, or refuse.
         with pytest.raises((AbsenceError, MisuseError)):
             converse(programs, session=attempt.session(self.study))
@@ -85,16 +85,16 @@ class Clinics:
         self,
         party: PartyContext,
         peers: tuple[str, ...],
-        told: tuple[str, ...],
+        members: tuple[str, ...],
         shares: dict[str, np.ndarray],
     ) -> Iterator[object]:
         """Hear that everybody has everything, and tell a few alone to add up."""
         what = summand(party, NAME, peers, len(COUNTS[LEFT]))
         for member in party.study.quorum_of(peers).members:
             yield from receive(member, SharesHeld)
-        for member in told:
+        for member in members:
             yield Send(member, AddUp(what.bound(), peers))
-        for member in told:
+        for member in members:
             message = yield Receive(member, (SumNoted, SumShare))
             if isinstance(message, SumNoted):
                 message = yield Receive(member, (SumShare,))

@@ -88,8 +88,8 @@ def test_the_coordinator_cannot_tell_one_site_from_none(
     assert np.array_equal(counts.by_class[:, shared], true[:, shared])
     others = np.setdiff1d(np.arange(true.shape[1]), shared)
     assert not counts.by_class[:, others].any()
-    (told,) = outcome.views["coordinator"].of(KeptCounts)
-    assert told.buckets.array().tolist() == shared.tolist()
+    (message,) = outcome.views["coordinator"].of(KeptCounts)
+    assert message.buckets.array().tolist() == shared.tolist()
     # The model is learnt from shared words alone.
     chosen = outcome.models[next(iter(case.documents))].space.dictionary.buckets
     assert set(chosen) <= set(shared.tolist())

@@ -13,11 +13,11 @@ def as_recovered(row: np.ndarray, label: int | None = 1) -> Recovered:
 
 def test_the_truth_itself_scores_one() -> None:
     notes = victim(30)
-    told = [
+    recovered = [
         as_recovered(row, int(label))
         for row, label in zip(notes.counts.toarray(), notes.labels, strict=True)
     ]
-    result = score(told, notes.counts, notes.labels)
+    result = score(recovered, notes.counts, notes.labels)
     assert (result.documents, result.recovered, result.matched) == (30, 30, 30)
     assert result.word_for_word == result.labels_right == 30
     assert result.precision == result.recall == 1
@@ -34,11 +34,11 @@ def test_random_words_and_frequent_words_do_not_count() -> None:
     rng = np.random.default_rng(0)
     having = np.asarray((notes.counts > 0).sum(axis=0)).ravel()
     frequent = np.argsort(-having)[:8]
-    told = [Recovered(np.sort(frequent), np.ones(8), 1)]
+    recovered = [Recovered(np.sort(frequent), np.ones(8), 1)]
     for _ in range(50):
         words = np.sort(rng.choice(len(having), size=40, replace=False))
-        told.append(Recovered(words, np.ones(40), 1))
-    result = score(told, notes.counts, notes.labels)
+        recovered.append(Recovered(words, np.ones(40), 1))
+    result = score(recovered, notes.counts, notes.labels)
     assert result.recovered == 51
     assert result.matched == 0
     assert result.precision == result.recall == 0

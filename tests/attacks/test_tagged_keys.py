@@ -123,9 +123,9 @@ class Tagger:
         ):
             whole = (prime - 1) // (2 * hidden)
             for factor in factors:
-                one = pow(base, whole // factor, prime)
+                power = pow(base, whole // factor, prime)
                 other = pow(value, whole // factor, prime)
-                result = logarithm(one, other, prime, factor)
+                result = logarithm(power, other, prime, factor)
                 exponent += modulus * ((result - exponent) * pow(modulus, -1, factor) % factor)
                 modulus *= factor
         return [exponent >> 2 * j & 3 for j in range(COLUMNS)]
@@ -218,11 +218,11 @@ def test_the_evaluator_reads_no_direction_through_its_own_key(tagger: Tagger) ->
 
 
 def ciphertext_fields(kind: type[Message]) -> set[type]:
-    found: set[type] = set()
+    kinds_seen: set[type] = set()
 
     def look(hint: Any) -> None:
         if isinstance(hint, type) and issubclass(hint, Ciphertext):
-            found.add(hint)
+            kinds_seen.add(hint)
         elif hasattr(hint, "__struct_fields__"):
             for inner in get_type_hints(hint).values():
                 look(inner)
@@ -232,7 +232,7 @@ def ciphertext_fields(kind: type[Message]) -> set[type]:
     for name, hint in get_type_hints(kind).items():
         if name in kind.__struct_fields__:
             look(hint)
-    return found
+    return kinds_seen
 
 
 @pytest.mark.parametrize("kind", message_kinds(), ids=lambda kind: kind.__name__)

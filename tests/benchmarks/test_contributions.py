@@ -46,18 +46,18 @@ def test_a_row_for_exact_moments_and_one_for_every_number_of_rados() -> None:
 
 
 def test_made_up_notes_are_other_ones_for_every_seed() -> None:
-    one, two = notes_task(AccuracySetting(), seeds=2, notes=30).pairs
-    assert (len(one.train), len(one.test)) == (24, 6)
-    assert {document.text for document in one.train}.isdisjoint(two.train + one.test)
-    assert one != two
+    first, two = notes_task(AccuracySetting(), seeds=2, notes=30).pairs
+    assert (len(first.train), len(first.test)) == (24, 6)
+    assert {document.text for document in first.train}.isdisjoint(two.train + first.test)
+    assert first != two
 
 
 def test_a_set_with_its_own_split_keeps_it_for_every_seed(tmp_path) -> None:
     with (tmp_path / "mts_dialog.jsonl").open("w") as file:
         for number in range(8):
             split = "train" if number < 6 else "test"
-            one = {"text": f"text {number}", "label": f"label {number % 2}", "split": split}
-            file.write(json.dumps(one) + "\n")
+            record = {"text": f"text {number}", "label": f"label {number % 2}", "split": split}
+            file.write(json.dumps(record) + "\n")
     (known,) = known_or_named(tmp_path, SourceOptions(), AccuracySetting(), seeds=3)
     assert known.name == "MTS"
     assert known.engine is Engine.SHARES
@@ -84,8 +84,8 @@ def test_steps_are_those_that_the_dealer_works_out() -> None:
         setting=StudySetting(meddler=counter),
     )
     received = outcome.views[study.trio.dealer].received
-    (told,) = (item.message for item in received if isinstance(item.message, SolveNumbers))
-    assert counter._told == told
+    (numbers_sent,) = (item.message for item in received if isinstance(item.message, SolveNumbers))
+    assert counter._told == numbers_sent
     assert 5 < counter.of(study) < 200
     result = Steps.of(contest.plan, list(contest.parts.values()))
     # Under another key of the dictionary other words may fall together: 58 to 63 steps were seen.
@@ -118,9 +118,9 @@ def test_the_command_takes_notes_or_a_source(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(bench, "notes_task", partial(notes_task, notes=30))
     command = ["contributions", "--seeds", "2", "--json"]
     done = CliRunner().invoke(app, [*command, "--rados", "16,32", "--features", "8"])
-    told = json.loads(done.stdout)
-    assert told["rows"] == [{"set": "notes"}]
-    assert (told["peers"], told["seeds"], told["bits"]) == (4, 2, 3072)
+    parsed = json.loads(done.stdout)
+    assert parsed["rows"] == [{"set": "notes"}]
+    assert (parsed["peers"], parsed["seeds"], parsed["bits"]) == (4, 2, 3072)
     source = tmp_path / "mine.jsonl"
     source.write_text("".join(f'{{"note": "note {n}", "code": "{n % 2}"}}\n' for n in range(20)))
     named = ["--data", str(source), "--text", "note", "--label", "code"]

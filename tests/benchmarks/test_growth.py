@@ -72,6 +72,6 @@ def test_the_command_measures_in_processes_of_their_own(
 
     monkeypatch.setattr(growth, "AXES", (AXES[3].upto(10),))
     command(None, 10**4, 512, 10, tmp_path, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert [row["size"] for row in told["rows"][:-1]] == [3, 10]
+    parsed = json.loads(capsys.readouterr().out)
+    assert [row["size"] for row in parsed["rows"][:-1]] == [3, 10]
     assert (tmp_path / "growth-peers.svg").read_text(encoding="utf-8").startswith("<svg")

@@ -92,9 +92,11 @@ def test_sets_are_known_by_name_and_any_source_will_do(tmp_path) -> None:
             rows.writerow(["label", "text"])
             rows.writerows([note.label, note.text] for note in notes(40))
     with (tmp_path / "mts_dialog.jsonl").open("w") as file:
-        for number, one in enumerate(notes(40)):
+        for number, document in enumerate(notes(40)):
             split = "train" if number < 30 else "test"
-            file.write(json.dumps({"text": one.text, "label": one.label, "split": split}) + "\n")
+            file.write(
+                json.dumps({"text": document.text, "label": document.label, "split": split}) + "\n"
+            )
     sms, mts = known_tasks(tmp_path, AccuracySetting(), splits=2)
     assert (sms.name, mts.name) == ("SMS", "MTS")
     assert len(sms.pairs) == 2
@@ -120,8 +122,8 @@ def test_the_command_says_what_is_missing_and_prints_one_json_object(monkeypatch
         bench, "measure", lambda task, *, progress: {"set": task.name, "engine": task.engine}
     )
     command = ["sealed", "--data", str(tmp_path), "--json"]
-    for engine, told in (("auto", []), ("paillier", ["--engine", "paillier"])):
-        done = CliRunner().invoke(app, [*command, *told])
+    for engine, options in (("auto", []), ("paillier", ["--engine", "paillier"])):
+        done = CliRunner().invoke(app, [*command, *options])
         assert json.loads(done.stdout)["rows"] == [{"set": tmp_path.name, "engine": engine}]
     done = CliRunner().invoke(app, [*command, "--engine", "steam"])
     assert "--engine: expected auto, quorum, shares, paillier, found 'steam'" in str(done.exception)

@@ -16,15 +16,15 @@ def test_every_contribution_arrives_and_everything_is_measured() -> None:
     facts, rows = measure(Load(peers=6, features=40, trips=10), progress=steps.append)
     assert (facts["letters"], facts["lost"], facts["bytes_each"]) == (24, 0, 6560)
     assert len(steps) == 3
-    told = {row["what"]: row for row in rows}
+    by_name = {row["what"]: row for row in rows}
     assert {
         "letters a second",
         "MB a second",
         "trip alone, median ms",
         "trip alone, p99 ms",
-    } <= set(told)
+    } <= set(by_name)
     assert all(isinstance(row["ours"], float) and row["ours"] > 0 for row in rows)
-    assert told["MB a second"]["partner"] == "aiohttp echo"
+    assert by_name["MB a second"]["partner"] == "aiohttp echo"
     assert isinstance(facts["coordinator_peak_mb"], float)
     assert 20 < facts["coordinator_peak_mb"] < 1000
 
@@ -34,8 +34,8 @@ def test_the_command_prints_one_json_object() -> None:
     command = ["serve", "--peers", "3", "--features", "8", "--trips", "10", "--json"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout.splitlines()[-1])
-    assert (told["peers"], told["lost"]) == (3, 0)
+    parsed = json.loads(result.stdout.splitlines()[-1])
+    assert (parsed["peers"], parsed["lost"]) == (3, 0)
 
 
 def test_a_load_of_nothing_is_refused() -> None:

@@ -14,10 +14,10 @@ from sottovoce.errors import InputError
 def test_every_letter_comes_and_memory_is_looked_at() -> None:
     result = CliRunner().invoke(app, ["traffic", "--seats", "2", "--letters", "40", "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout.splitlines()[-1])
-    assert (told["seats"], told["letters"], told["lost"]) == (2, 40, 0)
-    assert len(told["rows"]) == 10
-    assert all(row["coordinator_mb"] > 10 and row["letters_per_s"] > 0 for row in told["rows"])
+    parsed = json.loads(result.stdout.splitlines()[-1])
+    assert (parsed["seats"], parsed["letters"], parsed["lost"]) == (2, 40, 0)
+    assert len(parsed["rows"]) == 10
+    assert all(row["coordinator_mb"] > 10 and row["letters_per_s"] > 0 for row in parsed["rows"])
 
 
 def test_traffic_of_nothing_is_refused() -> None:

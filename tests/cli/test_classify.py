@@ -67,7 +67,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Document]]:
         explain: bool,
     ) -> object:
         kept.append(documents)
-        bare = tuple(at for at, one in enumerate(documents) if not one.text)
+        bare = tuple(at for at, document in enumerate(documents) if not document.text)
         classes = [("urgent",)] * len(documents)
         words = (CarryingWord("fever", ("routine",)), CarryingWord("rash", ("routine",), 0.25))
         because = (words, (), *[None] * (len(documents) - 2)) if explain else ()

@@ -135,7 +135,7 @@ def test_every_hint_of_a_mistake_can_be_typed(
 ) -> None:
     Path("notes.csv").write_text("note,dx\nshe fell,flu\n", encoding="utf-8")
     call("study", "create", study, "--home", coordinator_home)  # two studies: which one is meant?
-    told = 0
+    hinted = 0
     for words in SITUATIONS:
         with pytest.raises(SottovoceError) as caught:
             call(*words)
@@ -146,5 +146,5 @@ def test_every_hint_of_a_mistake_can_be_typed(
             if not commands:
                 named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", hint))
                 assert named <= options_of(words), (words, hint)
-            told += 1
-    assert told > len(SITUATIONS) // 2
+            hinted += 1
+    assert hinted > len(SITUATIONS) // 2

@@ -142,13 +142,13 @@ def _given(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:
     """What each name of a module is set to, anywhere in it."""
-    found: dict[str, list[ast.expr]] = {}
+    by_option: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             names = {name.id for at in node.targets for name in ast.walk(at) if _is_name(name)}
             for name in names:
-                found.setdefault(name, []).append(node.value)
-    return found
+                by_option.setdefault(name, []).append(node.value)
+    return by_option
 
 
 def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
@@ -167,12 +167,12 @@ def _hints_of(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 def _hints() -> dict[str, set[str]]:
     """Every hint of the source, with the names of all errors that it may come with."""
-    found: dict[str, set[str]] = {}
+    by_command: dict[str, set[str]] = {}
     for path in SOURCES:
         for hint, called in _hints_of(ast.parse(path.read_text(encoding="utf-8"))):
             kind = getattr(errors, called, errors.SottovoceError)
-            found.setdefault(hint, set()).update(base.__name__ for base in kind.__mro__)
-    return found
+            by_command.setdefault(hint, set()).update(base.__name__ for base in kind.__mro__)
+    return by_command
 
 
 def _source_of(name: str) -> str:

@@ -112,12 +112,12 @@ def test_scripts_get_an_error_as_one_object(
     with pytest.raises(SystemExit) as stop:
         cli.main()
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)["error"]
-    assert (told["kind"], told["exit_code"], stop.value.code) == (kind, code, code)
-    assert set(told) == {"kind", "message", "hints", "party", "exit_code"}
+    parsed = json.loads(line)["error"]
+    assert (parsed["kind"], parsed["exit_code"], stop.value.code) == (kind, code, code)
+    assert set(parsed) == {"kind", "message", "hints", "party", "exit_code"}
     if isinstance(error, SottovoceError):
-        assert told["hints"] == list(error.hints)
-        assert told["message"] == str(error)
+        assert parsed["hints"] == list(error.hints)
+        assert parsed["message"] == str(error)
 
 
 def test_json_in_the_environment_asks_for_json_errors(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def test_a_program_hears_what_people_are_needed_for_and_nothing_else(tmp_path: P
         notices.on_event(events.Enrolled("s-1", "north"))
         notices.on_event(STOPPED)
         notices.on_event(news.StudyFinished("s-1", "north"))
-    told = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
-    assert [event["event"] for event in told] == ["study-stopped", "study-finished"]
-    assert set(told[0]) == {"event", "study", "seat", "at"}
+    parsed = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
+    assert [event["event"] for event in parsed] == ["study-stopped", "study-finished"]
+    assert set(parsed[0]) == {"event", "study", "seat", "at"}
 
 
 def test_an_address_gets_a_post() -> None:

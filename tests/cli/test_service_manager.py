@@ -59,9 +59,9 @@ def test_a_service_manager_that_ends_a_program_finds_nothing_failed(
         # A hang-up only opens the log anew; without a log to open it would end the program.
         serving.send_signal(signal.SIGHUP)
         serving.send_signal(number)
-        _, told = serving.communicate(timeout=300)
-    assert serving.returncode == code, told
-    assert "nothing is lost: again" in told
+        _, output = serving.communicate(timeout=300)
+    assert serving.returncode == code, output
+    assert "nothing is lost: again" in output
 
 
 # Sends itself the signal whenever it loads a module of ours: at every step of its start.

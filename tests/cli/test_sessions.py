@@ -29,9 +29,9 @@ def test_the_terminal_shows_what_the_session_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("SOTTOVOCE_DATA", raising=False)
-    told = path.read_text(encoding="utf-8")
+    session = path.read_text(encoding="utf-8")
     shown = []
-    for command in commands(told):
+    for command in commands(session):
         shown.append(f"$ {command}")
         words = shlex.split(command)
         if words[0] != "sottovoce":
@@ -44,7 +44,7 @@ def test_the_terminal_shows_what_the_session_says(
         shown += [line.rstrip() for line in (printed.out + printed.err).splitlines()]
         if end.value.code:
             shown.append(f"[exit {end.value.code}]")
-    assert "\n".join(shown) + "\n" == told
+    assert "\n".join(shown) + "\n" == session
 
 
 def test_there_are_sessions() -> None:

@@ -53,9 +53,9 @@ def test_a_plan_is_tried_on_text_at_hand_before_anybody_is_invited(
     assert json.loads(call(*given, "--label", "dx", "--json"))["bytes"] == tried["bytes"]
     foreign = "".join(rows) + "a visit,Urgent\n"
     (tmp_path / "notes.csv").write_text("note,dx\n" + foreign, encoding="utf-8")
-    told = CliRunner().invoke(cli.app, [*map(str, given), "--label", "dx"]).stderr
-    assert "notes.csv: 1 row is left out (1 × unknown label)" in told
-    assert "to take them: --label-map Urgent=urgent" in told
+    output = CliRunner().invoke(cli.app, [*map(str, given), "--label", "dx"]).stderr
+    assert "notes.csv: 1 row is left out (1 × unknown label)" in output
+    assert "to take them: --label-map Urgent=urgent" in output
     (tmp_path / "notes.csv").write_text("note,dx\n" + "".join(rows[:9]), encoding="utf-8")
     with pytest.raises(InputError, match="expected at least 3") as refused:
         call(*given, "--label", "dx")
@@ -70,15 +70,15 @@ def test_a_study_is_made_with_an_invitation_for_each(tmp_path: Path, study: Path
     made = json.loads(printed)
     names = ["north", "harbour", "stanmore"]
     assert list(made["invitations"]) == names
-    found = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
-    assert {invitation.address for invitation in found} == {"https://study.example.org:8443"}
-    assert {invitation.study for invitation in found} == {made["study"]}
-    assert [invitation.short_name for invitation in found] == names
+    parsed = [Invitation.parse(made["invitations"][name]["invitation"]) for name in names]
+    assert {invitation.address for invitation in parsed} == {"https://study.example.org:8443"}
+    assert {invitation.study for invitation in parsed} == {made["study"]}
+    assert [invitation.short_name for invitation in parsed] == names
     # Nobody evaluates and nobody deals: every organisation computes.
-    assert [invitation.seats for invitation in found] == [
+    assert [invitation.seats for invitation in parsed] == [
         (name, f"member-{name}") for name in names
     ]
-    assert datetime.now(UTC) + timedelta(days=6) < found[0].expires
+    assert datetime.now(UTC) + timedelta(days=6) < parsed[0].expires
     tokens = {Invitation.parse(line["invitation"]).token for line in made["invitations"].values()}
     assert len(tokens) == 3
     for path in (tmp_path / "cate").rglob("*"):
@@ -143,13 +143,13 @@ def test_the_card_is_a_page_to_print(coordinator_home: Path, tmp_path: Path) -> 
 def test_the_coordinator_reports_and_shows_evaluations_again(
     coordinator_home: Path, tmp_path: Path
 ) -> None:
-    (one,) = json.loads(call("study", "list", "--home", coordinator_home, "--json"))
+    (listed,) = json.loads(call("study", "list", "--home", coordinator_home, "--json"))
     with pytest.raises(InputError, match="it was not evaluated yet"):
         call("evaluate", "--last", "--home", coordinator_home)
     labels = Labels(("routine", "urgent"))
     table = np.array([[40, 5], [6, 30]])
     joint = Evaluation.of(labels, table, ("north", "harbour", "stanmore"), fewest=3)
-    folder = coordinator_home / "coordinator" / "studies" / one["study"]
+    folder = coordinator_home / "coordinator" / "studies" / listed["study"]
     keep_evaluation(folder, KeptEvaluation(0.0, joint=joint))
     again = call("evaluate", "--last", "--home", coordinator_home)
     assert "all of north, harbour, stanmore: accuracy 86.4%" in again
@@ -234,8 +234,8 @@ def test_scripts_read_what_was_ordered(coordinator_home: Path) -> None:
         ("close", "finished", "closed"),
     ):
         study = in_phase(coordinator_home, phase)
-        told = json.loads(call("study", command, "--home", coordinator_home, "--yes", "--json"))
-        assert told == {"study": study, "name": "urgency of clinical notes", "ordered": what}
+        parsed = json.loads(call("study", command, "--home", coordinator_home, "--yes", "--json"))
+        assert parsed == {"study": study, "name": "urgency of clinical notes", "ordered": what}
 
 
 def test_an_invitation_remembers_the_address(tmp_path: Path, study: Path) -> None:
@@ -244,9 +244,9 @@ def test_an_invitation_remembers_the_address(tmp_path: Path, study: Path) -> Non
 
     def invited(*words: str) -> str:
         made = json.loads(call("study", "invite", "north", "--home", home, "--json", *words))
-        found = Invitation.parse(made["invitations"]["north"]["invitation"])
-        assert found.address == made["address"]
-        return found.address
+        invitation = Invitation.parse(made["invitations"]["north"]["invitation"])
+        assert invitation.address == made["address"]
+        return invitation.address
 
     assert invited() == first
     assert invited("--address", second) == second
@@ -444,7 +444,7 @@ def test_completion_prints_what_the_shell_can_read(shell: str, check: str) -> No
 
 def test_completion_knows_the_commands() -> None:
     """The shell asks the command itself; this is what bash sends for `sottovoce stu<TAB>`."""
-    for typed, found in (("sottovoce stu", "study"), ("sottovoce study c", "cancel")):
+    for typed, completed in (("sottovoce stu", "study"), ("sottovoce study c", "cancel")):
         done = subprocess.run(
             [sys.executable, "-m", "sottovoce"],
             env={
@@ -458,4 +458,4 @@ def test_completion_knows_the_commands() -> None:
             check=False,
             timeout=300,
         )
-        assert found in done.stdout.split(), done.stderr
+        assert completed in done.stdout.split(), done.stderr

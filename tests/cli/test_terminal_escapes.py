@@ -90,9 +90,9 @@ def test_an_error_of_another_party_is_one_line(
 ) -> None:
     event_text.tell(MalformedError(f"{forged}\nhint: send your key", party=forged))
     event_text.tell(StoppedError("stopped", hints=(f"run this\n{forged}",)))
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 3
-    assert all(unprintable_in(OURS.sub("", line)) is None for line in told)
+    output = capsys.readouterr().err.splitlines()
+    assert len(output) == 3
+    assert all(unprintable_in(OURS.sub("", line)) is None for line in output)
 
 
 @pytest.mark.parametrize("forged", FORGERIES)

@@ -69,9 +69,9 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
 
 def test_every_event_is_a_json_line() -> None:
     for event in EVENTS:
-        found = json.loads(as_line(event))
-        assert found["event"] == as_kebab(type(event).__name__)
-        assert found["at"] > 0
+        parsed = json.loads(as_line(event))
+        assert parsed["event"] == as_kebab(type(event).__name__)
+        assert parsed["at"] > 0
 
 
 def as_kebab(name: str) -> str:
@@ -88,12 +88,12 @@ def watch(*, terminal: bool, **settings: object) -> tuple[Watch, io.StringIO]:
 
 def test_plain_lines_without_a_terminal() -> None:
     now = [0.0]
-    found, shown = watch(terminal=False, clock=lambda: now[0])
-    with found:
+    watching, shown = watch(terminal=False, clock=lambda: now[0])
+    with watching:
         for moment in (0.0, 5.0, 11.0, 12.0, 25.0):
             now[0] = moment
-            found.on_event(MOVED)
-        found.on_event(events.Enrolled("s", "[north]"))
+            watching.on_event(MOVED)
+        watching.on_event(events.Enrolled("s", "[north]"))
     stamp, lines = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "), shown.getvalue().splitlines()
     assert all(stamp.match(line) for line in lines), "a log says when"
     assert [stamp.sub("", line) for line in lines] == [
@@ -104,13 +104,13 @@ def test_plain_lines_without_a_terminal() -> None:
 
 
 def test_a_bar_at_a_terminal() -> None:
-    found, shown = watch(terminal=True, expected={("north", "training"): 4_000_000})
-    with found:
-        found.on_event(MOVED)
-        found.on_event(events.Moved("s-1", "north", "training", 4, 9_000_000))
-        found.paused()
-        found.resumed()
-        found.on_event(EVENTS[7])
+    watching, shown = watch(terminal=True, expected={("north", "training"): 4_000_000})
+    with watching:
+        watching.on_event(MOVED)
+        watching.on_event(events.Moved("s-1", "north", "training", 4, 9_000_000))
+        watching.paused()
+        watching.resumed()
+        watching.on_event(EVENTS[7])
     assert "north: training" in shown.getvalue()
     assert "training done in 1.2 s" in shown.getvalue()
 
@@ -141,33 +141,33 @@ def test_a_bar_says_how_much_and_how_long() -> None:
 
 
 def test_the_bar_of_a_query_ends_with_it() -> None:
-    found, _ = watch(terminal=True)
-    with found:
-        found.on_event(events.Moved("s", "member-north", "query", 3, 2_000))
-        assert found._tasks
-        found.on_event(events.SeatPartEnded("s", "member-north", "query"))
-        assert found._tasks == {}
+    watching, _ = watch(terminal=True)
+    with watching:
+        watching.on_event(events.Moved("s", "member-north", "query", 3, 2_000))
+        assert watching._tasks
+        watching.on_event(events.SeatPartEnded("s", "member-north", "query"))
+        assert watching._tasks == {}
 
 
 def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=80, highlight=False)
-    found = Watch(console=console, ends=False, expected={("stanmore", "dictionary"): 4_200_000})
-    with found:
-        found.on_event(events.Enrolled("s", "stanmore"))
-        found.on_event(events.Enrolled("s", "evaluator"))
-        found._bars.refresh()
+    watching = Watch(console=console, ends=False, expected={("stanmore", "dictionary"): 4_200_000})
+    with watching:
+        watching.on_event(events.Enrolled("s", "stanmore"))
+        watching.on_event(events.Enrolled("s", "evaluator"))
+        watching._bars.refresh()
         for seat in ("stanmore", "evaluator"):
-            found.on_event(news.StageBegan("s", seat, "dictionary", 1, ("north",)))
-            found.on_event(events.Moved("s", seat, "dictionary", 1_276, 2_345_678))
+            watching.on_event(news.StageBegan("s", seat, "dictionary", 1, ("north",)))
+            watching.on_event(events.Moved("s", seat, "dictionary", 1_276, 2_345_678))
         longest = ("member-stanmore", "contributions")
-        found.on_event(news.StageBegan("s", *longest, 1, ("north",)))
-        found.on_event(events.Moved("s", *longest, 1_276, 412_345_678))
-        found._bars.refresh()
-        found.on_event(news.StudyStopped("s", "stanmore", "too few", ""))
-        found.on_event(news.StudyStopped("s", "evaluator", "too few", ""))
-        found.on_event(news.StudyStopped("s", "member-stanmore", "too few", ""))
-        assert found._tasks == {}
+        watching.on_event(news.StageBegan("s", *longest, 1, ("north",)))
+        watching.on_event(events.Moved("s", *longest, 1_276, 412_345_678))
+        watching._bars.refresh()
+        watching.on_event(news.StudyStopped("s", "stanmore", "too few", ""))
+        watching.on_event(news.StudyStopped("s", "evaluator", "too few", ""))
+        watching.on_event(news.StudyStopped("s", "member-stanmore", "too few", ""))
+        assert watching._tasks == {}
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue()).replace("\r", "\n").split("\n")
     assert sum(line.startswith("waits until everybody has joined") for line in lines) >= 1
     assert not any(line.startswith("evaluator: waits") for line in lines)
@@ -179,18 +179,18 @@ def test_the_bars_of_a_site_fit_in_eighty_columns() -> None:
 
 def test_scripts_get_lines_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     for settings, count in (({"as_json": True}, 2), ({"quiet": True}, 0)):
-        found, shown = watch(terminal=True, **settings)
-        with found:
-            found.on_event(MOVED)
-            found.on_event(EVENTS[2])
+        watching, shown = watch(terminal=True, **settings)
+        with watching:
+            watching.on_event(MOVED)
+            watching.on_event(EVENTS[2])
         assert shown.getvalue() == ""
         assert len(capsys.readouterr().out.splitlines()) == count
 
 
 def test_a_study_that_stops_is_told_once_by_the_command() -> None:
     for ends, count in ((True, 1), (False, 0)):
-        found, shown = watch(terminal=False, ends=ends)
-        found.on_event(EVENTS[13])
+        watching, shown = watch(terminal=False, ends=ends)
+        watching.on_event(EVENTS[13])
         assert shown.getvalue().count("the study stopped: too few") == count
 
 
@@ -215,24 +215,24 @@ def test_a_person_sees_what_wants_to_leave(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n\n"))
-    found, _ = watch(terminal=False)
-    assert [PersonGate(found).ask(LetterQuestion(REQUEST)) for _ in range(2)] == [True, False]
-    told = capsys.readouterr().err
+    watching, _ = watch(terminal=False)
+    assert [PersonGate(watching).ask(LetterQuestion(REQUEST)) for _ in range(2)] == [True, False]
+    output = capsys.readouterr().err
     for words in ("masked-parts to coordinator", "8 bytes", "seen by: C", "reveals: noise"):
-        assert words in told
+        assert words in output
 
 
 def test_who_lets_messages_go(tmp_path: Path) -> None:
-    found, _ = watch(terminal=False)
-    assert isinstance(gate_of(None, found), OpenGate)
-    assert isinstance(gate_of("each", found), approval_prompt.PersonGate)
+    watching, _ = watch(terminal=False)
+    assert isinstance(gate_of(None, watching), OpenGate)
+    assert isinstance(gate_of("each", watching), approval_prompt.PersonGate)
     with pytest.raises(InputError, match="--approve: expected `each` or a program"):
-        gate_of(str(tmp_path / "none"), found)
+        gate_of(str(tmp_path / "none"), watching)
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\ngrep -q masked-parts\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"expected a program, found .*which cannot be run"):
-        gate_of(str(script), found)
+        gate_of(str(script), watching)
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    gate = gate_of(str(script), found)
+    gate = gate_of(str(script), watching)
     assert isinstance(gate, ScriptGate)
     assert gate.ask(LetterQuestion(REQUEST))

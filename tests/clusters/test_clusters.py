@@ -48,9 +48,9 @@ def expected() -> Counts:
     return count(documents(), PLAN, key=KEY)
 
 
-def same(one: Counts, other: Counts) -> bool:
-    return one.by_class.tobytes() == other.by_class.tobytes() and np.array_equal(
-        one.total, other.total
+def same(first: Counts, other: Counts) -> bool:
+    return first.by_class.tobytes() == other.by_class.tobytes() and np.array_equal(
+        first.total, other.total
     )
 
 

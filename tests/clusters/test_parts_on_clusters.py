@@ -129,17 +129,19 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
     table: Path, expected: str, number: int, tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     how = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**how, processes=True, silence_logs=50) as cluster,
-        dask_workers(cluster.scheduler_address, progress=lambda *far: told.append(far)) as workers,
+        dask_workers(
+            cluster.scheduler_address, progress=lambda *far: progress.append(far)
+        ) as workers,
         working_with(workers),
     ):
         task = task_of(table)
         assert digest(deadly(task, tmp_path / "killed")) == expected
         assert (tmp_path / "killed").exists()
-        assert told[-1][0] == told[-1][1] > 2
+        assert progress[-1][0] == progress[-1][1] > 2
         table.rename(tmp_path / "elsewhere.csv")
         try:
             with pytest.raises(
@@ -148,7 +150,7 @@ def test_a_dask_cluster_gives_the_same_bytes_and_names_what_is_wrong(
                 count(PartedDocuments(task), PLAN, key=KEY)
         finally:
             (tmp_path / "elsewhere.csv").rename(table)
-        logs: Any = (cluster.get_logs(), *told)
+        logs: Any = (cluster.get_logs(), *progress)
         assert "w82" not in str(logs)
 
 

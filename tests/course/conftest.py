@@ -45,7 +45,7 @@ def terms(study: Study) -> Terms:
 
 
 @pytest.fixture
-def told_quorum(terms: Terms) -> Told:
+def quorum_training(terms: Terms) -> Told:
     """The same among peers that compute by themselves."""
     keys = SeededEntropy(2)
     peers = [seat for seat in SEATS if seat[2] is Role.PEER]
@@ -56,7 +56,7 @@ def told_quorum(terms: Terms) -> Told:
 
 
 @pytest.fixture
-def told(study: Study, terms: Terms) -> Told:
+def training(study: Study, terms: Terms) -> Told:
     """A coordinator to which a test tells what happens."""
     return Told(study, terms)
 
@@ -73,9 +73,9 @@ def coordinator(study: Study) -> query_courses.Told:
         gather=10.0,
         presence=SeatsSeen(6.0),
     )
-    told = query_courses.Told(coordinator_service, state)
-    assert told(Started()) == (ForgetOthers(()),)
-    return told
+    started = query_courses.Told(coordinator_service, state)
+    assert started(Started()) == (ForgetOthers(()),)
+    return started
 
 
 @pytest.fixture

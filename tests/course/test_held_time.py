@@ -28,8 +28,8 @@ def test_who_does_not_try_again_holds_nobody_back() -> None:
 
 
 def test_a_server_is_believed_no_further_than_the_clock_has_moved() -> None:
-    told = ToldHeldTime(100.0).heard(0.0, 110.0).heard(8.0, 110.5)
-    assert told.believed == 8.0
-    assert told.heard(10.0**9, 125.0).believed == 25.0
+    held_time = ToldHeldTime(100.0).heard(0.0, 110.0).heard(8.0, 110.5)
+    assert held_time.believed == 8.0
+    assert held_time.heard(10.0**9, 125.0).believed == 25.0
     # It began again, and its disk is still full.
-    assert told.heard(2.0, 130.0).believed == 10.0
+    assert held_time.heard(2.0, 130.0).believed == 10.0

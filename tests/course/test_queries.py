@@ -62,7 +62,7 @@ MINE, OTHERS = QuestionAsked(b"m" * 32, 3), QuestionAsked(b"o" * 32, 5)
 DECIDERS = (answering, evaluations, asking, evaluating, helping)
 
 
-@pytest.mark.parametrize("decider", DECIDERS, ids=lambda one: one.__name__.rsplit(".")[-1])
+@pytest.mark.parametrize("decider", DECIDERS, ids=lambda decider: decider.__name__.rsplit(".")[-1])
 def test_a_table_says_something_about_every_input_in_every_phase(decider: ModuleType) -> None:
     assert set(decider.TABLE) == set(decider.PHASES)
     every = set().union(*decider.TABLE.values())
@@ -274,11 +274,11 @@ def test_a_closed_study_ends_a_question_and_an_answer_that_is_there_is_delivered
     having(ConversationEnded(FIRST))
     having.hears(COORDINATOR, Closed())
     assert having(AnswerDelivered(7)) == (Forget(FIRST),)
-    for told in (waiting, having):
-        told.restarted()
-        (end,) = told(MINE)
+    for seat in (waiting, having):
+        seat.restarted()
+        (end,) = seat(MINE)
         assert isinstance(end.error, StoppedError)
-        (end,) = told(EvaluationWanted(2000.0))
+        (end,) = seat(EvaluationWanted(2000.0))
         assert isinstance(end.error, StoppedError)
 
 
@@ -337,7 +337,7 @@ def quorum_study() -> Study:
 
 @pytest.fixture
 def quorum_coordinator(quorum_study: Study) -> Told:
-    told = Told(
+    driven = Told(
         coordinator_service,
         CoordinatorService.of(
             "s-1",
@@ -349,10 +349,10 @@ def quorum_coordinator(quorum_study: Study) -> Told:
             presence=SeatsSeen(6.0),
         ),
     )
-    told(Started())
+    driven(Started())
     for seat in quorum_study.roster.names:
-        told(Seen(seat))
-    return told
+        driven(Seen(seat))
+    return driven
 
 
 def helpers(actions: tuple[Action, ...]) -> list[str]:
@@ -364,19 +364,19 @@ MEMBERS = [f"member-{peer}" for peer in PEERS]
 
 
 def test_a_query_is_answered_by_the_members_that_are_here(quorum_coordinator: Told) -> None:
-    told = quorum_coordinator
-    assert helpers(told.hears("north", AskedQuery(0))) == MEMBERS
-    told(ConversationEnded(FIRST, charged=32))
-    told.now += 7.0
+    decider = quorum_coordinator
+    assert helpers(decider.hears("north", AskedQuery(0))) == MEMBERS
+    decider(ConversationEnded(FIRST, charged=32))
+    decider.now += 7.0
     for member in MEMBERS[1:]:
-        told(Seen(member))
-    assert helpers(told.hears("north", AskedQuery(1))) == MEMBERS[1:]
-    told(ConversationEnded(QueryId("north", 1), charged=32))
+        decider(Seen(member))
+    assert helpers(decider.hears("north", AskedQuery(1))) == MEMBERS[1:]
+    decider(ConversationEnded(QueryId("north", 1), charged=32))
     # With too few of them, everybody is waited for.
-    told.now += 7.0
+    decider.now += 7.0
     for member in MEMBERS[2:]:
-        told(Seen(member))
-    assert helpers(told.hears("north", AskedQuery(2))) == MEMBERS
+        decider(Seen(member))
+    assert helpers(decider.hears("north", AskedQuery(2))) == MEMBERS
 
 
 def rejoined(seat: str) -> SeatRejoined:
@@ -385,10 +385,10 @@ def rejoined(seat: str) -> SeatRejoined:
 
 
 def test_a_member_that_lost_its_disk_is_not_asked_any_more(quorum_coordinator: Told) -> None:
-    told = quorum_coordinator
-    told(rejoined(MEMBERS[0]))
-    told(Seen(MEMBERS[0]))
-    assert helpers(told.hears("harbour", AskedQuery(0))) == MEMBERS[1:]
+    decider = quorum_coordinator
+    decider(rejoined(MEMBERS[0]))
+    decider(Seen(MEMBERS[0]))
+    assert helpers(decider.hears("harbour", AskedQuery(0))) == MEMBERS[1:]
 
 
 def test_a_query_that_needs_a_seat_that_cannot_go_on_is_refused_at_once(
@@ -427,14 +427,14 @@ def test_a_query_that_does_not_need_the_seat_goes_on(quorum_coordinator: Told) -
 def test_an_evaluation_waits_for_the_members_of_those_who_are_ready(
     quorum_coordinator: Told,
 ) -> None:
-    told = quorum_coordinator
-    told.now += 7.0
+    decider = quorum_coordinator
+    decider.now += 7.0
     for seat in (*PEERS, *MEMBERS[1:]):
-        told(Seen(seat))
+        decider(Seen(seat))
     for peer in PEERS:
-        assert not told_by(told.hears(peer, AskedEvaluation()), OpenedEvaluation)
-    (opened,) = told_by(told(Seen(MEMBERS[0])), OpenedEvaluation) or told_by(
-        told(Tick()), OpenedEvaluation
+        assert not told_by(decider.hears(peer, AskedEvaluation()), OpenedEvaluation)
+    (opened,) = told_by(decider(Seen(MEMBERS[0])), OpenedEvaluation) or told_by(
+        decider(Tick()), OpenedEvaluation
     )
     assert isinstance(opened.message, OpenedEvaluation)
     assert opened.message.peers == PEERS
@@ -449,9 +449,9 @@ def test_an_asker_begins_anew_without_a_member_if_there_is_one_to_spare(
         roster, _ = draw_roster(
             PEERS[:3], entropy=SeededEntropy(3), with_dealer=False, with_evaluator=False
         )
-    told = seat_of(Study(quorum_study.plan, roster), "north")
-    told(MINE)
-    actions = told(ConversationOverdue(FIRST, MEMBERS[1], "no message came"))
+    seat = seat_of(Study(quorum_study.plan, roster), "north")
+    seat(MINE)
+    actions = seat(ConversationOverdue(FIRST, MEMBERS[1], "no message came"))
     again = [each.message for each in told_by(actions, AskedQuery)]
     assert again == ([AskedQuery(1)] if threshold else [])
     ended = [action for action in actions if isinstance(action, EndAsking)]

@@ -381,8 +381,8 @@ def test_help_that_is_asked_for_meanwhile_is_not_forgotten(seat: Seat) -> None:
 
 
 def test_who_lost_its_disk_comes_back(seat: Seat) -> None:
-    told = _reseated(seat.study)
-    assert seat.hears(told) == (ComeBack(told),)
-    assert seat(Started()) == (ComeBack(told),)
+    reseated = _reseated(seat.study)
+    assert seat.hears(reseated) == (ComeBack(reseated),)
+    assert seat(Started()) == (ComeBack(reseated),)
     assert seat(CleanedUp()) == (Serve(),)
     assert (seat.state.phase, seat.state.record.cleaned) == (Phase.FINISHED, True)

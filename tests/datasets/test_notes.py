@@ -122,7 +122,7 @@ def test_every_label_occurs_at_every_site_in_its_own_proportion(notes: ClinicalN
         assert set(counts) == set(DIAGNOSES)
         assert set(notes.at(site).labels("urgency")) == set(URGENCIES)
         shares.append([counts[name] / 1000 for name in DIAGNOSES])
-    assert all(np.abs(np.subtract(one, two)).max() > 0.05 for one, two in pairwise(shares))
+    assert all(np.abs(np.subtract(first, two)).max() > 0.05 for first, two in pairwise(shares))
 
 
 def test_the_vocabulary_is_large_and_falls_off_as_words_do(notes: ClinicalNotes) -> None:
@@ -139,9 +139,9 @@ def test_sites_have_words_of_their_own(notes: ClinicalNotes) -> None:
     for site in notes.sites:
         counts = Counter(word for note in notes.at(site) for word in words(note))
         frequent.append({word for word, count in counts.items() if count >= 10})
-    for one, two in pairwise(frequent):
-        assert len(one - two) > 50
-        assert len(one & two) > 200
+    for first, two in pairwise(frequent):
+        assert len(first - two) > 50
+        assert len(first & two) > 200
 
 
 @pytest.mark.parametrize("task", [pytest.param("diagnosis", marks=pytest.mark.soak), "urgency"])

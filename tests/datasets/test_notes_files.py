@@ -41,10 +41,10 @@ def test_json_lines_hold_sentences_and_entities_too(notes: ClinicalNotes, tmp_pa
     assert [row["text"] for row in rows] == notes.at("a").texts
     for row, note in zip(rows, notes.at("a"), strict=True):
         assert row["origin"] == "synthetic"
-        assert [tuple(found.values()) for found in row["sentences"]] == [
+        assert [tuple(sentence.values()) for sentence in row["sentences"]] == [
             (sentence.section, sentence.start, sentence.end) for sentence in note.sentences
         ]
-        assert [tuple(found.values()) for found in row["entities"]] == [
+        assert [tuple(entity.values()) for entity in row["entities"]] == [
             (entity.type, entity.start, entity.end, entity.negated) for entity in note.entities
         ]
 
@@ -132,8 +132,8 @@ def test_sentences_and_entities_of_json_lines_are_read_back_as_spans(
     write_notes(notes, tmp_path / "brat", kind="brat")
     brat = list(open_source(tmp_path / "brat" / "a", SourceOptions(qualified=True)).documents())
     sections = {sentence.section for note in notes for sentence in note.sentences}
-    for one, other in zip(documents, brat, strict=True):
-        same = {(span.type, _place(span)) for span in one.spans if span.type not in sections}
+    for read, other in zip(documents, brat, strict=True):
+        same = {(span.type, _place(span)) for span in read.spans if span.type not in sections}
         assert same == {(span.type, _place(span)) for span in other.spans}
 
 

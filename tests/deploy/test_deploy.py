@@ -26,17 +26,17 @@ def commands() -> list[tuple[str, list[str]]]:
             words = shlex.split(words[2]) if words[0] == "/bin/sh" else words
             collected.append((unit.name, words[words.index("sottovoce") + 1 :]))
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
-    collected += [(f"compose {name}", one["command"]) for name, one in services.items()]
+    collected += [(f"compose {name}", service["command"]) for name, service in services.items()]
     return collected
 
 
 @pytest.mark.parametrize(("where", "words"), commands(), ids=lambda value: str(value)[:40])
 def test_every_option_in_the_examples_is_one(where: str, words: list[str]) -> None:
     options = [word for word in words if word.startswith("--")]
-    told = CliRunner().invoke(cli.app, [words[0], "--help"], env={"COLUMNS": "200"})
-    assert told.exit_code == 0, where
+    output = CliRunner().invoke(cli.app, [words[0], "--help"], env={"COLUMNS": "200"})
+    assert output.exit_code == 0, where
     for option in options:
-        assert option in told.stdout, (where, option)
+        assert option in output.stdout, (where, option)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
@@ -120,8 +120,8 @@ def test_every_option_on_the_page_is_one() -> None:
     matches = re.findall(r"`?(join|serve|backup|restore)\b[^`\n]*? (--[a-z-]+)", PAGE)
     assert {"--monitor", "--notify", "--cluster"} <= {option for _, option in matches}
     for command, option in matches:
-        told = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "200"})
-        assert option in told.stdout, (command, option)
+        output = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "200"})
+        assert option in output.stdout, (command, option)
 
 
 def test_the_settings_on_the_page_are_settings(tmp_path: Path) -> None:

@@ -118,10 +118,10 @@ def test_an_empty_environment_needs_the_wheel_and_an_index(
     binaries = tmp_path / "venv" / "bin"
     subprocess.run([binaries / "pip", "install", "--quiet", str(built[".whl"])], check=True)
     subprocess.run([binaries / "pip", "check"], check=True)
-    told = subprocess.run(
+    printed = subprocess.run(
         [binaries / "sottovoce", "demo", "--help"], capture_output=True, text=True, check=True
     )
-    assert "sottovoce demo" in told.stdout
+    assert "sottovoce demo" in printed.stdout
     fit = (
         "from sottovoce import LocalFederation, TextClassifier\n"
         "words = [('fever and cough', 'ill'), ('all is well', 'well')] * 20\n"
@@ -150,11 +150,11 @@ def test_the_pythons_that_are_named_are_those_that_are_allowed() -> None:
 
 def test_every_licence_is_one_that_we_may_ship_beside_ours(sbom: ModuleType) -> None:
     for name, distribution in sbom.components().items():
-        told = sbom.licence_of(distribution)
-        parts = re.split(r" AND | OR ", told)
+        licence = sbom.licence_of(distribution)
+        parts = re.split(r" AND | OR ", licence)
         unknown = [part for part in parts if not ALLOWED.fullmatch(part)]
         # Where a package offers a choice, one that suits is enough.
-        assert not unknown or (" OR " in told and len(unknown) < len(parts)), (name, told)
+        assert not unknown or (" OR " in licence and len(unknown) < len(parts)), (name, licence)
 
 
 def test_the_bill_of_materials_is_whole(sbom: ModuleType) -> None:

@@ -106,7 +106,7 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     net = homes(tmp_path, monkeypatch, features="8", stage="1 minute", more="evaluations = 3\n")
     for home in tmp_path.iterdir():
         (home / "sottovoce.toml").write_text("# what this site agrees to\n", encoding="utf-8")
-    found: set[Path] = set()
+    files_seen: set[Path] = set()
 
     async def story() -> None:
         over = net.when(lambda event: event == StudyFinished(net.study, COORDINATOR))
@@ -114,7 +114,7 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
             await net.join_all(*SITES)
             await over.wait()
         # These only inform: all goes on without them.
-        found.update(_files(tmp_path))
+        files_seen.update(_files(tmp_path))
         _delete(tmp_path, "status.json", "costs.json")
         async with net.serving(), net.staying("north", "harbour"):
             await net.classify("valley", net.documents["valley"][:3])
@@ -126,12 +126,12 @@ def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     assert call("ledger", "show", "--home", home)
     assert call("ledger", "export", "--out", tmp_path / "ledger.jsonl", "--home", home)
     places = _named_places()
-    found |= _files(tmp_path)
-    unnamed = {path for path in found if not any(_is_below(path, place) for place in places)}
+    files_seen |= _files(tmp_path)
+    unnamed = {path for path in files_seen if not any(_is_below(path, place) for place in places)}
     assert unnamed == set()
     for place in places:
-        assert any(_is_below(path, place) for path in found), place
-    assert any(path.name == "mailbox.db" for path in found)
+        assert any(_is_below(path, place) for path in files_seen), place
+    assert any(path.name == "mailbox.db" for path in files_seen)
 
 
 def _write_as_commands_do(net: Homes) -> None:
@@ -203,9 +203,9 @@ def test_seats_stop_at_an_older_copy_of_the_coordinator(tmp_path: Path) -> None:
         async with net.serving():
             joining = (net.join(site) for site in SITES)
             results = await asyncio.gather(*joining, return_exceptions=True)
-        told = [result for result in results if "older copy" in str(result)]
-        assert told, results
-        for error in told:
+        refusals = [result for result in results if "older copy" in str(result)]
+        assert refusals, results
+        for error in refusals:
             assert isinstance(error, ViolationError)
             assert error.party == COORDINATOR
             assert "docs/backup.md" in " ".join(error.hints)

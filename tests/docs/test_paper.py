@@ -47,13 +47,15 @@ ITEMS = (
 @cache
 def names_in(path: str) -> set[str]:
     """Top-level names of a module, and the methods of its classes."""
-    found = set()
+    collected = set()
     for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            collected.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{m.name}" for m in node.body if isinstance(m, ast.FunctionDef)}
-    return found
+            collected |= {
+                f"{node.name}.{m.name}" for m in node.body if isinstance(m, ast.FunctionDef)
+            }
+    return collected
 
 
 @pytest.mark.parametrize("link", LINKS)

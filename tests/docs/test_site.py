@@ -130,10 +130,10 @@ def test_every_command_was_run(
         if "storage.key" in words:
             shutil.copy(home / "storage.key", tmp_path)  # its copy is kept apart
         with toy_plans() if who else nullcontext():
-            told = call(*words[len(assigned) + 1 :], SOTTOVOCE_HOME=str(home), **given)
+            output = call(*words[len(assigned) + 1 :], SOTTOVOCE_HOME=str(home), **given)
         assert words[len(assigned)] == "sottovoce"
         if into:
-            Path(into).write_text(told, encoding="utf-8")
+            Path(into).write_text(output, encoding="utf-8")
 
 
 def test_every_command_that_a_sentence_names_exists() -> None:
@@ -210,5 +210,5 @@ def test_an_exported_ledger_is_held_against_another_sites(finished: Homes, tmp_p
     harbour, valley = (finished.root / name for name in ("harbour-clinic", "valley-practice"))
     with toy_plans():
         call("ledger", "export", "--out", theirs, "--seat", "harbour", "--home", harbour)
-        told = call("ledger", "verify", "--beside", theirs, "--home", valley)
-    assert str(theirs.name) in told.replace("\n", "")
+        output = call("ledger", "verify", "--beside", theirs, "--home", valley)
+    assert str(theirs.name) in output.replace("\n", "")

@@ -24,7 +24,7 @@ def founded(tmp_path: Path, forks: Forks) -> Iterator[Callable[..., Village]]:
     """Makes a village for a scene; all its machines end with the test."""
     with ExitStack() as stack:
 
-        def found(**settings: Any) -> Village:
+        def opened_village(**settings: Any) -> Village:
             return stack.enter_context(village(Scene(**settings), tmp_path, forks))
 
-        yield found
+        yield opened_village

@@ -109,10 +109,10 @@ def test_where_too_few_stay_everybody_is_told_by_name(founded: Founded) -> None:
     place.start_all()
     place["valley"].until("stage-began", stage="dictionary")
     place["valley"].kill()
-    told = [place[name].result() for name in ("north", "harbour")]
-    assert {line["error"] for line in told} == {"StoppedError"}
-    assert {event["party"] for event in told} == {"valley"}
-    assert len({event["message"] for event in told}) == 1
+    results = [place[name].result() for name in ("north", "harbour")]
+    assert {line["error"] for line in results} == {"StoppedError"}
+    assert {event["party"] for event in results} == {"valley"}
+    assert len({event["message"] for event in results}) == 1
 
 
 def test_a_letter_that_waits_for_approval_is_asked_for_again_after_a_kill(

@@ -172,8 +172,8 @@ def test_jobs_change_no_bit() -> None:
     rng = np.random.default_rng(0)
     X = sparse.random_array((500, 80), density=0.05, rng=rng, format="csr")
     y = rng.integers(0, 3, 500)
-    one, two = (MeanVarianceRadoClassifier(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
-    assert one.coef_.tobytes() == two.coef_.tobytes()
+    first, two = (MeanVarianceRadoClassifier(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert first.coef_.tobytes() == two.coef_.tobytes()
 
 
 def test_a_sample_as_large_as_all_rados_gives_the_exact_moments() -> None:

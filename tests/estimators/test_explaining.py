@@ -71,13 +71,13 @@ def test_what_there_is_no_room_for_is_not_explained(sealed: ToyTextClassifier) -
 @pytest.mark.parametrize("release", ["margin", "peers"])
 def test_where_scores_are_released_words_are_weighed(release: str) -> None:
     model = fitted(release=release)
-    (found,) = model.explain(["heart seen today"], peer="alice")
-    assert found is not None
-    assert found[0].word == "heart"
-    assert found[0].fall is not None
-    assert found[0].fall > 0
+    (explained,) = model.explain(["heart seen today"], peer="alice")
+    assert explained is not None
+    assert explained[0].word == "heart"
+    assert explained[0].fall is not None
+    assert explained[0].fall > 0
     whole, bare = model.decision_function(["heart seen today", "  seen today"], peer="alice")
-    assert found[0].fall == pytest.approx(bare - whole, abs=1e-9)
+    assert explained[0].fall == pytest.approx(bare - whole, abs=1e-9)
 
 
 def test_sentences_are_not_explained(sealed: ToyTextClassifier) -> None:

@@ -54,8 +54,8 @@ def weights(model: ToySealedClassifier) -> np.ndarray:
     return released[:, 0]
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.linalg.norm(one - other) / np.linalg.norm(other))
+def distance(first: np.ndarray, other: np.ndarray) -> float:
+    return float(np.linalg.norm(first - other) / np.linalg.norm(other))
 
 
 def test_exact_moments_give_the_model_that_peers_alone_would_give() -> None:
@@ -189,8 +189,8 @@ def test_every_message_stands_on_the_card_and_so_does_what_pooling_gives() -> No
 def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="of alice, bob, carol, found one of 'dora'"):
         federation(intermediaries={"dora": "cloud"})
-    told = "work on ciphertexts needs engine paillier, found shares"
-    with pytest.raises(InputError, match=told) as refused:
+    refusal = "work on ciphertexts needs engine paillier, found shares"
+    with pytest.raises(InputError, match=refusal) as refused:
         toy(engine="shares").fit(federation(intermediaries=CLOUDS))
     assert refused.value.setting == "engine"
     with pytest.raises(InputError, match="a power of 4 of rados, found 100"):

@@ -187,9 +187,9 @@ def test_numbers_that_do_not_belong_together_name_the_owner(
     agreement = Agreement(outcome.trained.key.public, {})
     program = train_for_owner(outcome.parties["evaluator"], agreement)
     next(program)
-    told = TableNumbers(Words.of(np.array(totals, np.uint64)), 4096, rows)
+    table_numbers = TableNumbers(Words.of(np.array(totals, np.uint64)), 4096, rows)
     with pytest.raises(ViolationError, match="alice: expected totals of 2 classes"):
-        program.send(told)
+        program.send(table_numbers)
 
 
 def test_an_owner_and_an_evaluator_are_everybody() -> None:

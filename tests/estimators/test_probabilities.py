@@ -95,14 +95,14 @@ def test_many_sealed_classes_give_a_label_and_the_bin_of_its_margin() -> None:
     evaluation, outcome = model.evaluate(), model.study_
     held_out = outcome.held_out("north", model.federation_.documents["north"])
     left = outcome.queries.left("north")
-    found, said = model.predict_proba(TEXTS), model.predict(TEXTS)
+    chances, said = model.predict_proba(TEXTS), model.predict(TEXTS)
     assert left - outcome.queries.left("north") >= 4 * (len(held_out) + len(TEXTS)) + len(TEXTS)
     names = evaluation.labels.names
-    assert found.shape == (3, len(names)) > (3, 2)
-    assert np.allclose(found.sum(axis=1), 1)
+    assert chances.shape == (3, len(names)) > (3, 2)
+    assert np.allclose(chances.sum(axis=1), 1)
     own = model._calibrated["north"]
     assert own == calibrated_in_plain(model, held_out)
-    likely = [row[names.index(label)] for row, label in zip(found, said, strict=True)]
+    likely = [row[names.index(label)] for row, label in zip(chances, said, strict=True)]
     assert set(likely) <= set(own.shares)
     assert model.predict_proba([]).shape == (0, len(names))
 
@@ -115,7 +115,7 @@ def calibrated_in_plain(model: ToyTextClassifier, documents: Sequence[Document])
     numbers = np.searchsorted(MARGINS, scores[:, -1] - scores[:, -2], "right")
     assert len(set(numbers.tolist())) > 1
     pairs = zip(documents, plain.predict(documents), strict=True)
-    right = np.array([plan.labels.classes(document) == found for document, found in pairs])
+    right = np.array([plan.labels.classes(document) == classes for document, classes in pairs])
     return Calibration.of_margins(numbers, right, accuracy=model.evaluation_.accuracy)
 
 

@@ -66,12 +66,12 @@ class Recorded:
     def twin(self) -> np.ndarray:
         """θ of every class from the union's rados, in the clear, as weights of rows."""
         assert self.numbers is not None
-        plan, found = self.numbers.descent, []
+        plan, thetas = self.numbers.descent, []
         for number in range(len(self.parts[0])):
             on_grid = [Plain.of(own[number], plan.rado_scale).integers for own in self.parts]
             union = Plain(np.sum(on_grid, axis=0), plan.rado_scale)
-            found.append(np.ldexp(plain_descent(union, plan).floats(), -self.numbers.unit_bits))
-        return np.column_stack(found)
+            thetas.append(np.ldexp(plain_descent(union, plan).floats(), -self.numbers.unit_bits))
+        return np.column_stack(thetas)
 
 
 @pytest.fixture

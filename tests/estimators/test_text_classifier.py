@@ -74,9 +74,9 @@ def test_sealed_equals_plain_and_beats_every_site_alone(task) -> None:
     key = model.study_.models["north"].key
     sealed = model.study_.classify("north", test).classes
     twin = PlainText.learn(plan, list(documents_of(model)), key=key)
-    for document, one, other in zip(test, sealed, twin.predict(test), strict=True):
+    for document, label, other in zip(test, sealed, twin.predict(test), strict=True):
         # The key is new in every run: now and then a document ends up between two classes.
-        assert one == other or twin.margin(document) < 0.01
+        assert label == other or twin.margin(document) < 0.01
     joint = accuracy(plan, test, sealed)
     assert all(PlainText.learn(plan, [part]).accuracy(test) < joint for part in documents_of(model))
 
@@ -121,9 +121,12 @@ def test_a_sealed_study_gives_no_scores_and_a_margin_study_does() -> None:
 def test_sentences_get_labels_with_their_places() -> None:
     text = "Chest pain at rest. Transfer now."
     model = fitted(level="sentence")
-    (found,) = model.predict([text])
-    assert [text[start:end] for start, end, _ in found] == ["Chest pain at rest.", "Transfer now."]
-    assert {label for *_, label in found} <= set(model.classes_)
+    (sentences,) = model.predict([text])
+    assert [text[start:end] for start, end, _ in sentences] == [
+        "Chest pain at rest.",
+        "Transfer now.",
+    ]
+    assert {label for *_, label in sentences} <= set(model.classes_)
 
 
 def test_a_peer_may_evaluate_and_another_deal() -> None:
@@ -229,10 +232,10 @@ def test_settings_of_a_wrong_kind_are_named(settings, words) -> None:
 def test_numbers_of_numpy_are_the_same_study() -> None:
     """A setting is hashed as it is written: numbers must be written in one way."""
     plans = [
-        TextClassifier(features=one(9), alpha=two(2))._plan(
+        TextClassifier(features=first(9), alpha=two(2))._plan(
             LocalFederation(dict.fromkeys("abc", PART))
         )
-        for one, two in ((int, float), (np.int64, np.float32), (np.int32, int))
+        for first, two in ((int, float), (np.int64, np.float32), (np.int32, int))
     ]
     assert plans[0].settings() == plans[1].settings() == plans[2].settings()
 

@@ -79,8 +79,8 @@ def overlapping():
 
 def test_labels_that_overlap_come_as_tuples() -> None:
     model = overlapping()
-    *found, unknown = model.predict([f"{HEART}, {BONE}", HEART, BONE, "routine letter"])
-    assert found == [("bone", "heart"), ("heart",), ("bone",)]
+    *known, unknown = model.predict([f"{HEART}, {BONE}", HEART, BONE, "routine letter"])
+    assert known == [("bone", "heart"), ("heart",), ("bone",)]
     # Of a text without a word that was learnt only the bias speaks, here a near tie.
     assert set(unknown) <= {"bone", "heart"}
     assert model.classes_.tolist() == ["bone", "heart"]
@@ -113,8 +113,8 @@ def tokens(**settings):
 )
 def test_tokens_get_the_classes_of_entities_with_their_places(labelling, drug, other) -> None:
     text = "Started calcium heparin on day 7."
-    (found,) = tokens(labelling=labelling).predict([text])
-    of_word = {text[start:end]: label for start, end, label in found}
+    (classes,) = tokens(labelling=labelling).predict([text])
+    of_word = {text[start:end]: label for start, end, label in classes}
     assert of_word["heparin"] == drug
     assert of_word["day"] == other
 
@@ -160,7 +160,7 @@ def test_balanced_classes_weigh_the_same_sealed_and_plain() -> None:
     other = PlainText.learn(urgency().study_.study.plan, list(documents.values()), key=key)
     test = [document for part in documents.values() for document in part]
     sealed = model.study_.classify("north", test).classes
-    same = [one == two for one, two in zip(sealed, plain.predict(test), strict=True)]
+    same = [first == two for first, two in zip(sealed, plain.predict(test), strict=True)]
     assert np.mean(same) > 0.99
     assert plain.predict(test) != other.predict(test)
 

@@ -61,8 +61,8 @@ def value_of(hint: Any, random: Random) -> Any:
     """Some value of a type that travels."""
     origin, parts = get_origin(hint) or hint, get_args(hint)
     if origin in {Union, UnionType, Literal}:
-        one = random.choice(parts)
-        return one if origin is Literal else value_of(one, random)
+        chosen = random.choice(parts)
+        return chosen if origin is Literal else value_of(chosen, random)
     if origin is tuple:
         if parts[-1] is Ellipsis:
             parts = parts[:1] * random.randrange(4)
@@ -268,7 +268,7 @@ def relays() -> dict[str, Relay]:
         name: PartyContext.open(study, case().identities[name], entropy=SeededEntropy(5))
         for name in study.roster.names
     }
-    boxes = {name: one.box.public for name, one in parties.items()}
+    boxes = {name: party.box.public for name, party in parties.items()}
     return {
         name: Relay(party, Agreement(toy_key().public, boxes)) for name, party in parties.items()
     }

@@ -142,9 +142,9 @@ class Network:
         happened, before = asyncio.Event(), self.events
 
         class Told(list[Event]):
-            def append(told, event: Event) -> None:  # noqa: N805 - `self` is the network
+            def append(network, event: Event) -> None:  # noqa: N805 - `self` is the network
                 before.append(event)
-                list.append(told, event)
+                list.append(network, event)
                 if wanted(event):
                     happened.set()
 

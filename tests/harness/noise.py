@@ -69,7 +69,7 @@ def _digits(numbers: list[int], modulus: int) -> list[tuple[str, NDArray[np.int6
     for place, shift in {"bottom": 0, "last but one": base.bit_length() - 1}.items():
         if modulus >> shift >= 2**20 * base:
             digits.append((place, np.array([(number >> shift) % base for number in numbers])))
-    return [(f"{place} {base.bit_length() - 1}", found) for place, found in digits]
+    return [(f"{place} {base.bit_length() - 1}", digit) for place, digit in digits]
 
 
 def _chi_square(digits: NDArray[np.int64], count: int) -> float:

@@ -34,10 +34,10 @@ def notes(
     documents: int = 600, *, sites: int = 3, label: str = "urgency"
 ) -> dict[str, list[Document]]:
     """Synthetic notes by site."""
-    found: dict[str, list[Document]] = {}
+    by_site: dict[str, list[Document]] = {}
     for note in _written(documents, sites):
-        found.setdefault(note.site, []).append(Document(note.text, getattr(note, label)))
-    return found
+        by_site.setdefault(note.site, []).append(Document(note.text, getattr(note, label)))
+    return by_site
 
 
 @cache
@@ -49,7 +49,7 @@ def told_apart(count: int, seed: int) -> list[Document]:
     """Texts of two classes that share no word, each with a word of its own."""
     words = {"urgent": "fever cough", "routine": "calm rested"}
     order = [*words] * (count // 2)
-    return [Document(f"{words[one]} note{seed}x{n}", one) for n, one in enumerate(order)]
+    return [Document(f"{words[label]} note{seed}x{n}", label) for n, label in enumerate(order)]
 
 
 @dataclass
@@ -133,5 +133,10 @@ class Case:
 
 def accuracy(documents: list[Document], classes: list[Classes]) -> float:
     return float(
-        np.mean([(one.label,) == found for one, found in zip(documents, classes, strict=True)])
+        np.mean(
+            [
+                (document.label,) == predicted
+                for document, predicted in zip(documents, classes, strict=True)
+            ]
+        )
     )

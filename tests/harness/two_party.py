@@ -62,20 +62,20 @@ def masked_values(
     outcome: Outcome, key: SecretKey, pick: Callable[[Any], Ciphertext | None]
 ) -> list[int]:
     """What the key holder decrypts of everything that `pick` finds in its view."""
-    found: list[int] = []
+    opened: list[int] = []
     for item in outcome.views[KEY_HOLDER].received:
         ciphertext = pick(item.message)
         if ciphertext is not None:
-            found += [int(v) for v in key.residues(ciphertext.residues)]
-    return found
+            opened += [int(v) for v in key.residues(ciphertext.residues)]
+    return opened
 
 
 def masked_slots(
     outcome: Outcome, key: SecretKey, pick: Callable[[Any], Sequence[Ciphertext]]
 ) -> list[int]:
     """What the key holder finds in the slots of everything that `pick` finds in its view."""
-    found: list[int] = []
+    opened: list[int] = []
     for item in outcome.views[KEY_HOLDER].received:
         for ciphertext in pick(item.message):
-            found += [int(v) for v in decrypt(key, ciphertext).integers.ravel().tolist()]
-    return found
+            opened += [int(v) for v in decrypt(key, ciphertext).integers.ravel().tolist()]
+    return opened

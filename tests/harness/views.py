@@ -82,17 +82,17 @@ def noise_words(view: View, key: SecretKey, *, fixed: Sequence[int] = ()) -> lis
     more; one under a mask over its whole ciphertext anywhere below N. The tests of a
     comparison are uniform in another way, which the tests of S.Sign look at.
     """
-    found: list[int] = []
+    numbers: list[int] = []
     reaches = iter(fixed)
     for message in (item.message for item in view.received):
         reach = next(reaches, 0) if isinstance(message, FixedFactor) else 0
         if isinstance(message, FixedFactor) and reach:
-            found += _by_value(message.matrix, key, reach)
+            numbers += _by_value(message.matrix, key, reach)
         elif not isinstance(message, BlindedTests):
             for leaf in leaves(message):
                 if isinstance(leaf, Ciphertext):
-                    found += _by_scale(leaf, key)
-    return found
+                    numbers += _by_scale(leaf, key)
+    return numbers
 
 
 def _by_value(tensor: Ciphertext, key: SecretKey, reach: int) -> list[int]:

@@ -113,8 +113,8 @@ def test_what_a_site_exports_holds_the_lines_of_all_its_seats(tmp_path: Path) ->
     other = ledger(
         tmp_path, "coordinator", *((LineKind.SENT, answer) for answer in answers.values())
     )
-    for found in (compare(other, site), compare(site, other)):
-        assert (found.alike, found.differences) == (2, ())
+    for comparison in (compare(other, site), compare(site, other)):
+        assert (comparison.alike, comparison.differences) == (2, ())
     cut = ledger(tmp_path, "coordinator", (LineKind.SENT, answers["north"]))
     assert [difference.recipient for difference in compare(cut, site).differences] == [
         "member-north"

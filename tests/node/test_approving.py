@@ -40,23 +40,23 @@ async def joined(net: Network, *seats: str, **gates: Any) -> dict[str, Any]:
         tasks = [
             net.join(seat, **({"gate": gates[seat]} if seat in gates else {})) for seat in seats
         ]
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-    return dict(zip(seats, found, strict=True))
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    return dict(zip(seats, results, strict=True))
 
 
 def lines_of(net: Network, seat: str) -> list[LedgerLine]:
     return list(read_ledger(net.membership(seat).folder / seat / "ledger.jsonl"))
 
 
-def has_model(found: Any) -> bool:
-    return isinstance(found, Joined) and found.model is not None
+def has_model(result: Any) -> bool:
+    return isinstance(result, Joined) and result.model is not None
 
 
 def test_a_study_in_which_everybody_is_asked_about_everything(tmp_path: Path) -> None:
     net = network(tmp_path, documents=120, features="8")
     gates = {site: Person() for site in SITES}
-    found = asyncio.run(joined(net, *SITES, **gates))
-    assert all(map(has_model, found.values())), found
+    results = asyncio.run(joined(net, *SITES, **gates))
+    assert all(map(has_model, results.values())), results
     for organisation, seats in (("valley", ("valley",)), ("north", ("north", "evaluator"))):
         approved = Counter[str]()
         for seat in seats:
@@ -86,14 +86,14 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
 ) -> None:
     net = network(tmp_path, documents=160, sites=4, features="8")
     person = Person(kind, stage)
-    found = asyncio.run(joined(net, *net.documents, valley=person))
+    results = asyncio.run(joined(net, *net.documents, valley=person))
     with pytest.raises(WithdrawnError, match=f"{kind} to 'coordinator' was refused"):
-        raise found["valley"]
-    assert code_of(found["valley"]) == REFUSED == 4
-    others = {peer: has_model(found[peer]) for peer in net.documents if peer != "valley"}
-    assert all(others.values()), found
+        raise results["valley"]
+    assert code_of(results["valley"]) == REFUSED == 4
+    others = {peer: has_model(results[peer]) for peer in net.documents if peer != "valley"}
+    assert all(others.values()), results
     lines = lines_of(net, "valley")
-    refused = next(at for at, one in enumerate(lines) if one.what == LineKind.WITHDRAWAL)
+    refused = next(at for at, line in enumerate(lines) if line.what == LineKind.WITHDRAWAL)
     after = [line.kind for line in lines[refused:] if line.what == LineKind.SENT]
     assert after == ["leaving"]
     refusals = [question for question in person.asked if question.kind == kind]
@@ -106,12 +106,12 @@ def test_who_refuses_a_letter_leaves_and_the_others_go_on(
 
 def test_where_too_few_are_left_everybody_hears_that_the_owner_declined(tmp_path: Path) -> None:
     net = network(tmp_path, documents=120, features="8")
-    found = asyncio.run(joined(net, *SITES, valley=Person("dealt-shares", "dictionary")))
-    assert isinstance(found["valley"], WithdrawnError)
+    results = asyncio.run(joined(net, *SITES, valley=Person("dealt-shares", "dictionary")))
+    assert isinstance(results["valley"], WithdrawnError)
     for name in ("north", "harbour"):
-        assert isinstance(found[name], StoppedError)
-        assert found[name].party == "valley"
-        message = found[name].message
+        assert isinstance(results[name], StoppedError)
+        assert results[name].party == "valley"
+        message = results[name].message
         assert "declined by its owner" in message
         assert "valley (declined by its owner)" in message
         assert "not as agreed" not in message
@@ -124,12 +124,12 @@ def test_a_helper_that_refuses_ends_the_study_by_its_name_and_takes_its_site_alo
 ) -> None:
     net = network(tmp_path, documents=120, features="8")
     # North holds a peer's seat and the evaluator's.
-    found = asyncio.run(joined(net, *SITES, north=Person("arrived", "dictionary")))
-    assert isinstance(found["north"], WithdrawnError)
+    results = asyncio.run(joined(net, *SITES, north=Person("arrived", "dictionary")))
+    assert isinstance(results["north"], WithdrawnError)
     for name in ("harbour", "valley"):
-        assert isinstance(found[name], StoppedError)
-        assert found[name].party in {"evaluator", "north"}
-        assert "declined by its owner" in found[name].message
+        assert isinstance(results[name], StoppedError)
+        assert results[name].party in {"evaluator", "north"}
+        assert "declined by its owner" in results[name].message
     sent = [line.kind for line in lines_of(net, "evaluator") if line.what == LineKind.SENT]
     assert sent[-1] == "leaving"
     # Its other seat leaves too, if the study is not over there before it looks.
@@ -166,11 +166,11 @@ def test_a_refusal_is_final_though_the_process_died_before_it_left(
                 await net.join("valley", gate=Person("masked-parts", "dictionary"))
             with pytest.raises(WithdrawnError, match="masked-parts to 'coordinator' was refused"):
                 await net.join("valley", gate=forgetful)
-            found = await asyncio.gather(*others.values(), return_exceptions=True)
-        return dict(zip(others, found, strict=True))
+            results = await asyncio.gather(*others.values(), return_exceptions=True)
+        return dict(zip(others, results, strict=True))
 
-    found = asyncio.run(asyncio.wait_for(story(), 400))
-    assert all(map(has_model, found.values())), found
+    results = asyncio.run(asyncio.wait_for(story(), 400))
+    assert all(map(has_model, results.values())), results
     assert forgetful.asked == []
 
 

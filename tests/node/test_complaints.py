@@ -64,13 +64,13 @@ def test_a_seat_s_last_word_counts_and_only_about_parties_of_the_attempt(study: 
 
 
 def test_only_who_is_away_is_given_up_at_once() -> None:
-    told = {"north": "valley", "valley": "evaluator"}
-    assert believed(told, away=()) == set()
-    assert believed(told, away=("valley", "harbour")) == {"valley"}
+    accused_by = {"north": "valley", "valley": "evaluator"}
+    assert believed(accused_by, away=()) == set()
+    assert believed(accused_by, away=("valley", "harbour")) == {"valley"}
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("accusations", "verdict"),
     [
         ({}, Judgement(("north",))),
         # Nobody whom we wait for has an excuse in another's complaint about a third.
@@ -104,9 +104,9 @@ def test_only_who_is_away_is_given_up_at_once() -> None:
     ],
 )
 def test_who_goes_when_we_wait_for_north_in_vain(
-    study: Study, told: dict[str, str], verdict: Judgement
+    study: Study, accusations: dict[str, str], verdict: Judgement
 ) -> None:
-    assert judged(told, study, waited="north") == verdict
+    assert judged(accusations, study, waited="north") == verdict
 
 
 def complaining(monkeypatch: pytest.MonkeyPatch, seat: str, about: str) -> None:

@@ -251,9 +251,11 @@ def test_a_relay_that_shows_one_site_another_roster_is_heard_in_the_words(
         letters = [
             (
                 name,
-                swapped(one, "evaluator") if isinstance(one, Seating) and name == "valley" else one,
+                swapped(letter, "evaluator")
+                if isinstance(letter, Seating) and name == "valley"
+                else letter,
             )
-            for name, one in effect.letters
+            for name, letter in effect.letters
         ]
         await commit(self, Effect(effect.notes, letters))
 

@@ -44,13 +44,13 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
             return
         old, peers = self.state.record.seating[0], self.state.study.roster.peers
         seating = Seating(old.number + 1, old.seats)
-        told = (
+        announced = (
             seating,
             Begin.of(seating.number, self.state.record.attempts[0]),
             Begin.of(seating.number, Attempt(Stage.DICTIONARY, 2, peers)),
         )
         names = [name for name in self.state.study.roster.names if name != COORDINATOR]
-        await self.agent.commit(Effect({}, [(name, each) for name in names for each in told]))
+        await self.agent.commit(Effect({}, [(name, each) for name in names for each in announced]))
 
     monkeypatch.setattr(TrainingCoordinator, "perform", deviating)
 

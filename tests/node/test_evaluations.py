@@ -66,15 +66,15 @@ def test_figures_stay_at_sites_and_at_the_coordinator(trained: Network) -> None:
 
 
 @contextmanager
-def asking_for(told: OpenedEvaluation) -> Iterator[None]:
+def asking_for(evaluation: OpenedEvaluation) -> Iterator[None]:
     """A coordinator that opens this evaluation as soon as three are ready, whatever it knows."""
 
     opened: list[OpenedEvaluation] = []
 
     def look(turn: Turn[Evaluations]) -> None:
-        if set(turn.state.record.ready) >= set(told.peers) and not opened:
-            opened.append(told)
-            turn.act(Tell((*told.peers, "evaluator"), told))
+        if set(turn.state.record.ready) >= set(evaluation.peers) and not opened:
+            opened.append(evaluation)
+            turn.act(Tell((*evaluation.peers, "evaluator"), evaluation))
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(evaluations, "_look", look)
@@ -85,12 +85,12 @@ def refusals(net: Network, why: str) -> list[Refused]:
     return [event for event in net.events if isinstance(event, Refused) and why in event.reason]
 
 
-async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
+async def refused(net: Network, evaluation: OpenedEvaluation, why: str) -> list[Any]:
     """What peers, in processes of their own, say to a coordinator that asks for this."""
     net.events.clear()
-    with asking_for(told):
+    with asking_for(evaluation):
         async with net.serving(), net.staying("evaluator", "harbour"):
-            asked = (net.evaluate(peer) for peer in told.peers)
+            asked = (net.evaluate(peer) for peer in evaluation.peers)
             results = await asyncio.gather(*asked, return_exceptions=True)
             while not refusals(net, why):  # noqa: ASYNC110 - events are a list
                 await asyncio.sleep(0.05)
@@ -98,7 +98,7 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("evaluation", "why"),
     [
         (OpenedEvaluation(0, 2, THREE), "not held yet, found number 1 again"),
         (OpenedEvaluation(0, 3, FOUR), "not held yet, found number 1 again"),
@@ -107,9 +107,9 @@ async def refused(net: Network, told: OpenedEvaluation, why: str) -> list[Any]:
     ids=["without a peer", "over the same", "the next one without a peer"],
 )
 def test_an_evaluation_that_would_show_one_peer_s_table_is_refused_by_every_seat(
-    trained: Network, told: OpenedEvaluation, why: str
+    trained: Network, evaluation: OpenedEvaluation, why: str
 ) -> None:
-    result = asyncio.run(asyncio.wait_for(refused(trained, told, why), 400))
+    result = asyncio.run(asyncio.wait_for(refused(trained, evaluation, why), 400))
     for error in result:
         assert isinstance(error, ViolationError), error
         assert error.party == COORDINATOR

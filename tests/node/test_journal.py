@@ -98,7 +98,7 @@ def test_a_journal_knows_without_its_disk_whether_a_letter_waits(path: Path) -> 
         first, second = journal.pending()
         journal.leaving(first.position)
         journal.mark_sent(first.position)
-        assert [journal.has_waiting(one.position) for one in (first, second)] == [False, True]
+        assert [journal.has_waiting(letter.position) for letter in (first, second)] == [False, True]
     with Journal(path, key=KEY) as journal:
         assert journal.has_pending
         assert numbers(journal) == [1]

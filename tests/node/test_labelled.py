@@ -65,19 +65,19 @@ BIO = Labelling.by_entity(Scheme.BIO, ("Drug",))
 def test_tokens_become_entities(classes: str, expected: list[str]) -> None:
     here = plan(Level.TOKEN, BIO)
     names = [(word if word == "O" else f"{word}-Drug",) for word in classes.split()]
-    (found,) = as_spans(by_document(DOCUMENTS[1:], names, here), here)
+    (spans,) = as_spans(by_document(DOCUMENTS[1:], names, here), here)
     text = DOCUMENTS[1].text
-    pieces = [text[span.fragments[0].start : span.fragments[0].end] for span in found.spans]
+    pieces = [text[span.fragments[0].start : span.fragments[0].end] for span in spans.spans]
     assert pieces == expected
-    assert all(span.type == "Drug" for span in found.spans)
+    assert all(span.type == "Drug" for span in spans.spans)
 
 
 @given(st.lists(st.sampled_from(["O", "B-Drug", "I-Drug"]), min_size=5, max_size=5))
 def test_entities_cover_just_the_tokens_that_were_found(names: list[str]) -> None:
     here = plan(Level.TOKEN, BIO)
     (pair,) = by_document(DOCUMENTS[1:], [(name,) for name in names], here)
-    (found,) = as_spans([pair], here)
-    covered = [span.fragments[0] for span in found.spans]
+    (spans,) = as_spans([pair], here)
+    covered = [span.fragments[0] for span in spans.spans]
     for place, (name,) in pair[1]:
         inside = any(
             fragment.start <= place.start and place.end <= fragment.end for fragment in covered

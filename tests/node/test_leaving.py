@@ -48,8 +48,8 @@ async def say_no(question: ConsentQuestion) -> bool:
 async def results(net: Network, *seats: str, **changes: dict[str, Any]) -> dict[str, Any]:
     """What comes of joining, by seat: a result or an error."""
     tasks = [net.join(seat, **changes.get(seat, {})) for seat in seats]
-    found = await asyncio.gather(*tasks, return_exceptions=True)
-    return dict(zip(seats, found, strict=True))
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    return dict(zip(seats, results, strict=True))
 
 
 def everybody(net: Network, **changes: dict[str, Any]) -> dict[str, Any]:
@@ -62,15 +62,15 @@ def everybody(net: Network, **changes: dict[str, Any]) -> dict[str, Any]:
     return asyncio.run(story())
 
 
-def models(found: dict[str, Any]) -> set[str]:
-    return {name for name, one in found.items() if isinstance(one, Joined) and one.model}
+def models(results: dict[str, Any]) -> set[str]:
+    return {name for name, result in results.items() if isinstance(result, Joined) and result.model}
 
 
 def test_a_peer_that_declines_is_left_behind(tmp_path: Path) -> None:
     net = four(tmp_path)
-    found = everybody(net, valley={"consent": say_no})
-    assert isinstance(found["valley"], WithdrawnError)
-    assert models(found) == set(net.documents) - {"valley"}
+    results = everybody(net, valley={"consent": say_no})
+    assert isinstance(results["valley"], WithdrawnError)
+    assert models(results) == set(net.documents) - {"valley"}
 
 
 def test_a_data_error_at_a_peer_tells_nobody_what_was_in_the_data(
@@ -86,10 +86,10 @@ def test_a_data_error_at_a_peer_tells_nobody_what_was_in_the_data(
         return counted(study, name, *given, **options)
 
     monkeypatch.setattr(preparation, "own_counts", unreadable)
-    found = everybody(net)
+    results = everybody(net)
     with pytest.raises(InputError, match="aneurysm"):
-        raise found["valley"]
-    assert models(found) == set(net.documents) - {"valley"}
+        raise results["valley"]
+    assert models(results) == set(net.documents) - {"valley"}
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert b"aneurysm" not in path.read_bytes(), path
@@ -102,11 +102,11 @@ def test_too_few_peers_stop_the_study_with_its_reason_everywhere(tmp_path: Path)
         async with net.serving():
             return await results(net, *SITES, valley={"consent": say_no})
 
-    found = asyncio.run(story())
-    assert isinstance(found["valley"], WithdrawnError)
+    outcomes = asyncio.run(story())
+    assert isinstance(outcomes["valley"], WithdrawnError)
     for name in ("north", "harbour"):
         with pytest.raises(StoppedError, match="expected at least 3 peers, found 2"):
-            raise found[name]
+            raise outcomes[name]
     assert study_status(net.place, net.study, read=read_toy).phase == "stopped"
     assert {seat.phase for seat in status(net.membership("north"))} == {"stopped"}
     stopped = [event for event in net.events if isinstance(event, StudyStopped)]
@@ -140,7 +140,7 @@ def _sent_after_withdrawal(net: Network) -> list[str]:
     """The kinds of everything that valley sent once its consent was withdrawn."""
     path = net.membership("valley").folder / "valley/ledger.jsonl"
     lines = [line.entry for line in read_ledger(path)]
-    end = next(at for at, one in enumerate(lines) if one.what is LineKind.WITHDRAWAL)
+    end = next(at for at, line in enumerate(lines) if line.what is LineKind.WITHDRAWAL)
     return [line.kind for line in lines[end:] if line.what is LineKind.SENT]
 
 
@@ -154,11 +154,11 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
         lambda _, seats, **__: tuple(seat for seat in seats if seat in absence.gone),
     )
     began = net.when(
-        lambda one: (
-            isinstance(one, StageBegan)
-            and one.seat == "valley"
-            and one.attempt == 1
-            and one.stage == "dictionary"
+        lambda event: (
+            isinstance(event, StageBegan)
+            and event.seat == "valley"
+            and event.attempt == 1
+            and event.stage == "dictionary"
         ),
     )
 
@@ -173,8 +173,8 @@ def test_a_peer_that_never_returns_is_left_behind_after_the_deadline(
             absence.of("valley")
             return await rest
 
-    found = asyncio.run(story())
-    assert models(found) == set(net.documents) - {"valley"}
+    outcomes = asyncio.run(story())
+    assert models(outcomes) == set(net.documents) - {"valley"}
 
 
 @pytest.mark.parametrize("stage", [pytest.param("dictionary", marks=pytest.mark.soak), "training"])
@@ -197,18 +197,18 @@ def test_who_withdraws_early_is_in_no_sum_and_sends_nothing_more(
             far = await withdraw(net.membership("valley"), options=net.options())
             with pytest.raises(WithdrawnError, match="withdrew"):
                 await leaving
-            found = await rest
+            outcomes = await rest
             with pytest.raises(WithdrawnError, match="withdrew"):
                 await net.join("valley")
-            return {**found, "far": far}
+            return {**outcomes, "far": far}
 
-    found = asyncio.run(story())
-    far = found.pop("far")
+    outcomes = asyncio.run(story())
+    far = outcomes.pop("far")
     after = _sent_after_withdrawal(net)
     assert {kind_of(message).__module__ for message in after} == {control.__name__}
     assert after[-1] == "leaving"
     if not far.in_sum:
-        assert models(found) == set(net.documents) - {"valley"}
+        assert models(outcomes) == set(net.documents) - {"valley"}
         began_with = [
             event.peers
             for event in net.events
@@ -319,10 +319,10 @@ def test_a_gate_that_refuses_a_letter_takes_the_site_out(tmp_path: Path) -> None
         def ask(self, question: LetterQuestion) -> bool:
             return question.request.kind != "masked-parts"
 
-    found = everybody(net, valley={"gate": NoCounts()})
-    assert isinstance(found["valley"], WithdrawnError)
-    assert "masked-parts" in str(found["valley"])
-    assert models(found) == set(net.documents) - {"valley"}
+    results = everybody(net, valley={"gate": NoCounts()})
+    assert isinstance(results["valley"], WithdrawnError)
+    assert "masked-parts" in str(results["valley"])
+    assert models(results) == set(net.documents) - {"valley"}
     path = net.membership("valley").folder / "valley/ledger.jsonl"
     kinds = [line.entry.kind for line in read_ledger(path) if line.entry.what is LineKind.SENT]
     assert "masked-parts" not in kinds
@@ -350,6 +350,6 @@ def test_a_site_of_a_quorum_knows_from_its_ledger_what_stays_in_sums(
             ledger.append(
                 Entry.of_letter(LineKind.RECEIVED, letter, study="s-1", stage=stage, kind="add-up")
             )
-    told = how_far(membership)
-    assert told.in_sum is in_sum
-    assert says in told.says
+    progress = how_far(membership)
+    assert progress.in_sum is in_sum
+    assert says in progress.says

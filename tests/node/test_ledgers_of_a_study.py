@@ -16,9 +16,9 @@ def test_any_two_ledgers_of_a_study_agree_and_say_what_was_revealed_and_deleted(
     assert set(paths) == {"coordinator", "evaluator", "dealer", *SITES}
     ledgers = {name: list(read_ledger(path)) for name, path in paths.items()}
     shared = 0
-    for one, other in combinations(ledgers, 2):
-        compared = compare(ledgers[one], ledgers[other])
-        assert compared.differences == (), f"{one} and {other}: {compared.differences[0]}"
+    for first, other in combinations(ledgers, 2):
+        compared = compare(ledgers[first], ledgers[other])
+        assert compared.differences == (), f"{first} and {other}: {compared.differences[0]}"
         shared += compared.alike
     assert shared > 100
     for name, lines in ledgers.items():

@@ -141,8 +141,8 @@ def test_a_query_waits_for_a_site_that_answers_and_comes_later(tmp_path: Path) -
             assert not asking.done()
             async with net.staying("harbour"):
                 answer = await asking
-        found = [classes[0] for classes in answer.classes]
-        assert found == ["sick" if score > 0 else "well" for score in expected_scores(asked)]
+        labels = [classes[0] for classes in answer.classes]
+        assert labels == ["sick" if score > 0 else "well" for score in expected_scores(asked)]
 
     asyncio.run(story())
 

@@ -62,8 +62,8 @@ async def _evaluated(net: Network, lives: Sequence[int]) -> tuple[list[Evaluatio
     raise AssertionError
 
 
-def _shown(found: Sequence[EvaluationTables]) -> list[list[object]]:
-    tables = [table for both in found for table in (both.own, both.joint)]
+def _shown(evaluations: Sequence[EvaluationTables]) -> list[list[object]]:
+    tables = [table for both in evaluations for table in (both.own, both.joint)]
     return [table.counts.tolist() for table in tables] + [list(table.peers) for table in tables]
 
 
@@ -72,12 +72,12 @@ def test_an_explained_query_is_charged_like_one_that_is_not(trained: Network) ->
         async with trained.serving(), trained.staying("north", "harbour"):
             mine = trained.documents["valley"][:2]
             plain = await trained.classify("valley", mine)
-            told = await trained.classify("valley", mine, explain=True)
+            explained = await trained.classify("valley", mine, explain=True)
             again = await trained.classify("valley", mine)
-            assert told.classes == plain.classes
-            assert plain.left - told.left == told.left - again.left == told.charged
-            assert len(told.because) == 2
-            assert told.because[0] is not None
+            assert explained.classes == plain.classes
+            assert plain.left - explained.left == explained.left - again.left == explained.charged
+            assert len(explained.because) == 2
+            assert explained.because[0] is not None
             assert not plain.because
 
     asyncio.run(story())
@@ -126,9 +126,9 @@ def test_an_evaluation_that_is_killed_again_and_again_is_held_and_charged_once(
             first, life = await _evaluated(trained, ())
             # Every life gets a little further than the one before.
             lives = range(1, len(life.done), 6)
-            found, life = await _evaluated(trained, lives)
+            evaluation, life = await _evaluated(trained, lives)
             assert life.steps != NEVER
-            assert _shown(found) == _shown(first)
+            assert _shown(evaluation) == _shown(first)
 
     before = _record(trained, "valley").evaluated
     asyncio.run(story())
@@ -144,8 +144,8 @@ def test_an_evaluation_that_is_killed_at_any_step_is_held_and_charged_once(
             first, life = await _evaluated(trained, ())
             count = len(life.done) + 3
             for steps in range(count):
-                found, _ = await _evaluated(trained, (steps,))
-                assert _shown(found) == _shown(first), steps
+                evaluation, _ = await _evaluated(trained, (steps,))
+                assert _shown(evaluation) == _shown(first), steps
             return count + 1
 
     before = _record(trained, "valley").evaluated
@@ -238,8 +238,8 @@ def test_without_the_dealer_labels_are_found_all_the_same_and_charged_once(
         assert (dealt.verdict, answer.verdict) == (Verdict.FSS, Verdict.DGK)
         assert answer.classes == dealt.classes
         assert answer.left == dealt.left - 2 * batch
-        (told,) = [event for event in trained.events if isinstance(event, QueryWithoutDealer)]
-        assert told.dealer == "dealer"
+        (warning,) = [event for event in trained.events if isinstance(event, QueryWithoutDealer)]
+        assert warning.dealer == "dealer"
         async with trained.serving(), trained.staying("north", "harbour"):
             again = await trained.classify("valley", mine)
             assert (again.verdict, again.left) == (Verdict.FSS, answer.left - batch)
@@ -366,11 +366,11 @@ def test_a_process_that_is_still_ending_is_waited_for_by_name(trained: Network) 
         keys = work.keys("valley")
         async with trained.serving(), trained.staying("north", "harbour"):
             async with work.agent(keys):
-                told = trained.when(
+                waiting = trained.when(
                     lambda event: isinstance(event, SeatWaiting) and event.what == waits
                 )
                 asking = asyncio.create_task(trained.classify("valley", mine))
-                await told.wait()
+                await waiting.wait()
                 with pytest.raises(LedgerError, match="another process writes it; waited 0 s"):
                     async with work.agent(keys, ending=0.0):
                         raise AssertionError
@@ -390,11 +390,11 @@ def test_a_site_that_asks_for_long_does_not_end_its_own_dealer(trained: Network)
             patched.setattr("sottovoce.node.site.joining.ENDING_SECONDS", 0.0)
             async with trained.serving(), trained.staying("north"):
                 async with work.agent(work.keys("harbour")):
-                    told = trained.when(
+                    waiting = trained.when(
                         lambda event: isinstance(event, SeatWaiting) and not event.until
                     )
                     dealing = asyncio.create_task(trained.join("harbour", stay=True))
-                    await told.wait()
+                    await waiting.wait()
                     mine = trained.documents["valley"][:3]
                     assert len((await trained.classify("valley", mine)).classes) == 3
                     assert not dealing.done()

@@ -114,8 +114,8 @@ def test_kinds_are_those_of_the_tree() -> None:
 
 def test_a_seat_that_says_another_broke_the_rules_is_named_beside_it() -> None:
     """One's word about a letter that nobody else can read stops a study, in no other's name."""
-    told = refused("ViolationError", seat="north", party="valley")
-    assert told.party == "valley or north"
-    assert told.reason == "north refused what valley sent"
+    reason = refused("ViolationError", seat="north", party="valley")
+    assert reason.party == "valley or north"
+    assert reason.reason == "north refused what valley sent"
     assert refused("MalformedError", seat="north", party="north").party == "north"
     assert refused("ViolationError", seat="north", party="").party == "north"

@@ -55,10 +55,10 @@ def test_every_seat_has_a_receipt_of_all_that_it_did_in_the_study(trained: Netwo
     for seat in (*SITES, "evaluator", "dealer"):
         ledger = ledger_of(trained, seat)
         verified = verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
-        told = ledger.kept_receipt()[0]
+        receipt = ledger.kept_receipt()[0]
         assert "the coordinator's receipt of" in verified.against[0]
         # After it there stand only the head that was told, and its receipt.
-        assert verified.lines - told.count <= 4
+        assert verified.lines - receipt.count <= 4
 
 
 def test_a_ledger_that_was_cut_off_with_its_head_is_caught_by_the_receipts(
@@ -81,9 +81,9 @@ def test_a_ledger_that_was_cut_off_with_its_head_is_caught_by_the_receipts(
     async def online() -> None:
         async with trained.serving():
             # The harness' port is another after a restart.
-            told = await ledger_of(trained, "valley").asked_receipt()
+            receipt = await ledger_of(trained, "valley").asked_receipt()
         with pytest.raises(LedgerError, match="lines are missing at the end"):
-            verify(ledger.path, ledger.whose, witnesses=told)
+            verify(ledger.path, ledger.whose, witnesses=receipt)
 
     asyncio.run(online())
 
@@ -101,7 +101,7 @@ def test_a_seat_does_not_go_on_with_a_ledger_that_was_cut_off(trained: Network) 
     asyncio.run(asyncio.wait_for(story(), 400))
 
 
-def told(identity: Identity, count: int, text: str) -> LedgerHead:
+def head_of(identity: Identity, count: int, text: str) -> LedgerHead:
     head = Head.of(LedgerEnd(count, text * 32), identity)
     return LedgerHead(count, bytes.fromhex(head.hash), bytes.fromhex(head.signature))
 
@@ -109,11 +109,11 @@ def told(identity: Identity, count: int, text: str) -> LedgerHead:
 def test_the_longest_head_is_kept_and_nobody_else_s_word_counts(tmp_path: Path) -> None:
     mallory = Identity.draw("north", SeededEntropy(3))
     heads = [
-        (told(NORTH, 7, "aa"), 7),
-        (told(mallory, 9, "bb"), None),
-        (told(NORTH, 3, "cc"), 7),
-        (told(NORTH, 7, "dd"), 7),
-        (told(NORTH, 8, "ee"), 8),
+        (head_of(NORTH, 7, "aa"), 7),
+        (head_of(mallory, 9, "bb"), None),
+        (head_of(NORTH, 3, "cc"), 7),
+        (head_of(NORTH, 7, "dd"), 7),
+        (head_of(NORTH, 8, "ee"), 8),
     ]
     with Journal(tmp_path / "journal.db", key=bytes(32)) as journal:
         for head, expected in heads:

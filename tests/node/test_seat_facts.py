@@ -15,7 +15,7 @@ from sottovoce.node.site.seat_status import is_running, kept_status
 from sottovoce.node.site.status_file import StatusFile
 
 
-def told(folder: Path, *events: Event) -> StatusFile:
+def status_after(folder: Path, *events: Event) -> StatusFile:
     file = StatusFile(folder, "study", "north", lambda _: None)
     for event in events:
         file(event)
@@ -23,7 +23,7 @@ def told(folder: Path, *events: Event) -> StatusFile:
 
 
 def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> None:
-    told(tmp_path, Enrolled("study", "north"), QueryPriced("study", "north", 7, 10, 100))
+    status_after(tmp_path, Enrolled("study", "north"), QueryPriced("study", "north", 7, 10, 100))
     kept = kept_status(tmp_path / "status.json", "study", "north")
     assert kept.process == os.getpid()
     assert kept.labels_left == 90
@@ -31,7 +31,7 @@ def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> Non
 
 
 def test_a_process_that_ended_does_not_run(tmp_path: Path) -> None:
-    told(tmp_path, Enrolled("study", "north"))
+    status_after(tmp_path, Enrolled("study", "north"))
     kept = kept_status(tmp_path / "status.json", "study", "north")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

@@ -29,9 +29,9 @@ from sottovoce.study.release import Release
 TOKEN = bytes(range(32))
 
 
-def invitation_line(found: Invitation, seats: tuple[str, ...]) -> str:
+def invitation_line(invitation: Invitation, seats: tuple[str, ...]) -> str:
     """The line that a hostile coordinator writes: no check of ours is in its way."""
-    forged = copy(found)
+    forged = copy(invitation)
     object.__setattr__(forged, "seats", seats)
     return forged.line
 

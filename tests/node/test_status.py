@@ -85,18 +85,18 @@ def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> Non
 def test_a_seat_s_status_says_for_whom_it_waits(tmp_path: Path) -> None:
     membership = Membership(tmp_path, "", b"", "s-1", ("north",), b"", bytes(32))
     (tmp_path / "north").mkdir()
-    told = StatusFile(tmp_path / "north", "s-1", "north", unheard)
-    told(StageBegan("s-1", "north", "training", 1, ("north",)))
-    told(SeatWaiting("s-1", "north", "training: noise", ("evaluator",), 99.0))
-    (found,) = status(membership)
-    assert (found.waits_for, found.waits_what, found.waits_until) == (
+    status_file = StatusFile(tmp_path / "north", "s-1", "north", unheard)
+    status_file(StageBegan("s-1", "north", "training", 1, ("north",)))
+    status_file(SeatWaiting("s-1", "north", "training: noise", ("evaluator",), 99.0))
+    (shown,) = status(membership)
+    assert (shown.waits_for, shown.waits_what, shown.waits_until) == (
         ("evaluator",),
         "training: noise",
         99.0,
     )
-    told(Moved("s-1", "north", "training", 3, 100))
-    (found,) = status(membership)
-    assert (found.waits_for, found.waits_until, found.letters) == ((), 0.0, 3)
+    status_file(Moved("s-1", "north", "training", 3, 100))
+    (shown,) = status(membership)
+    assert (shown.waits_for, shown.waits_until, shown.letters) == ((), 0.0, 3)
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,10 @@ def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
 
 
 def test_a_plan_goes_by_what_it_is_told_about_the_documents() -> None:
-    told = parse_study(with_line("documents = 3000\nwords_per_document = 250")).plan
-    assert (told.features, told.held_out) == (4096, 0.05)
-    assert told.beside == Blocks(tail=2048, tail_idf=2.0, tail_of="words")
-    assert told.reading.ngrams == NGrams((1, 2))
+    plan = parse_study(with_line("documents = 3000\nwords_per_document = 250")).plan
+    assert (plan.features, plan.held_out) == (4096, 0.05)
+    assert plan.beside == Blocks(tail=2048, tail_idf=2.0, tail_of="words")
+    assert plan.reading.ngrams == NGrams((1, 2))
     alone = parse_study(with_line('words_per_document = 250\ntail_of = "all"\nheld_out = 0.1')).plan
     assert (alone.features, alone.held_out) == (4096, 0.1)
     assert alone.beside == Blocks(tail=1024, tail_idf=2.0)
@@ -162,19 +162,19 @@ def test_a_helper_without_text_gets_an_invitation_of_its_own() -> None:
 def test_who_did_not_come_is_not_in_the_roster() -> None:
     described = parse_study(with_line("min_peers = 2"))
     publics = {
-        one.name: bytes([number]) * 32
-        for number, one in enumerate(described.seats)
-        if one.name != "west"
+        seat.name: bytes([number]) * 32
+        for number, seat in enumerate(described.seats)
+        if seat.name != "west"
     }
     assert described.roster(publics).peers == ("north", "south")
     assert described.study(publics).plan is described.plan
 
 
 def test_equal_texts_give_equal_plans_and_hashes() -> None:
-    one, other = parse_study(SMALL), parse_study(SMALL)
-    assert one.rehearsed().digest == other.rehearsed().digest
-    assert one.fingerprint == other.fingerprint
-    assert one.fingerprint != parse_study(SMALL + "# more\n").fingerprint
+    first, other = parse_study(SMALL), parse_study(SMALL)
+    assert first.rehearsed().digest == other.rehearsed().digest
+    assert first.fingerprint == other.fingerprint
+    assert first.fingerprint != parse_study(SMALL + "# more\n").fingerprint
 
 
 @pytest.mark.parametrize(
@@ -459,5 +459,5 @@ def test_toy_plans_go_through_a_door_of_their_own() -> None:
 
 
 def test_the_approval_stands_in_the_hash() -> None:
-    one, other = parse_study(SMALL), parse_study(with_line('approval = "no. 7"'))
-    assert StudyCard(one.rehearsed()).fingerprint != StudyCard(other.rehearsed()).fingerprint
+    first, other = parse_study(SMALL), parse_study(with_line('approval = "no. 7"'))
+    assert StudyCard(first.rehearsed()).fingerprint != StudyCard(other.rehearsed()).fingerprint

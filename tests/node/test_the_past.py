@@ -80,7 +80,7 @@ class Place:
     def started(self, *begins: Attempt) -> Iterator[Any]:
         """A process that heard, or decided on, these attempts."""
         seating = Seating.of(1, self.study.roster)
-        told = tuple(Begin.of(1, begin) for begin in begins)
+        heard = tuple(Begin.of(1, begin) for begin in begins)
         with Journal(self.folder / "journal.db", key=bytes(32)) as journal:
             agent = SeatRuntime(
                 self.name,
@@ -93,7 +93,7 @@ class Place:
             )
             if self.name == COORDINATOR:
                 phase = str(Phase.of(begins[-1].stage))
-                record = TrainingRecord(phase, 0, (seating,), told)
+                record = TrainingRecord(phase, 0, (seating,), heard)
                 journal.commit(notes={TRAINING: Codec().encode(record)})
                 given = TrainingConditions(self.terms, {}, toy_key(), never)
                 decider: Any = TrainingCoordinator(
@@ -101,7 +101,7 @@ class Place:
                 )
             else:
                 phase = str(Phase.of(begins[-1].stage))
-                mine = ParticipantRecord(phase, (seating,), told, consented=(self.study.digest,))
+                mine = ParticipantRecord(phase, (seating,), heard, consented=(self.study.digest,))
                 journal.commit(notes={SEAT: Codec().encode(mine)})
                 publics = {self.name: self.keys.identity.public}
                 context: Any = SimpleNamespace(terms=self.terms, publics=publics, policy=Policy())

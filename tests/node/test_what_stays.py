@@ -69,10 +69,10 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
             result.boxes.append(box)
         return box
 
-    def adding(self: Journal, run: Any, one: Outgoing) -> Outgoing:
+    def adding(self: Journal, run: Any, outgoing: Outgoing) -> Outgoing:
         # Control letters are of no session that was opened: they say how far a study is.
-        public[0] = one.letter.session not in self.sessions()
-        added = add(self, run, one)
+        public[0] = outgoing.letter.session not in self.sessions()
+        added = add(self, run, outgoing)
         public[0] = False
         return added
 

@@ -65,7 +65,7 @@ def test_peers_evaluate_together_and_each_sees_its_own_table(tmp_path: Path) -> 
         assert joint.roc["urgent"].auc > 0.55
         rows = [int(result.own.counts.sum()) for result in results]
         assert sum(rows) >= int(joint.counts.sum())
-        assert all(one.own.peers == (site,) for one, site in zip(results, SITES, strict=True))
+        assert all(result.own.peers == (site,) for result, site in zip(results, SITES, strict=True))
         async with net.serving(), net.staying("evaluator", "harbour"):
             with pytest.raises(MisuseError, match="the query budget of 1 evaluations is spent"):
                 await net.evaluate("north")

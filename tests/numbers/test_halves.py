@@ -51,9 +51,9 @@ def test_products_and_squares_are_those_of_whole_numbers(left: int, right: int) 
 @pytest.mark.parametrize("number", [0, 1, SMALL - 1, SMALL, SMALL + 1, SMALL * SMALL - 1])
 def test_the_extremes(number: int) -> None:
     chain = halves(SMALL)
-    one = chain.enter(gmpy2.mpz(number))
-    assert chain.leave(chain.square(one)) == number * number % (SMALL * SMALL)
-    assert chain.leave(chain.times(one, one)) == number * number % (SMALL * SMALL)
+    entered = chain.enter(gmpy2.mpz(number))
+    assert chain.leave(chain.square(entered)) == number * number % (SMALL * SMALL)
+    assert chain.leave(chain.times(entered, entered)) == number * number % (SMALL * SMALL)
 
 
 def test_squares_of_large_numbers_alone_are_split() -> None:
@@ -77,8 +77,8 @@ def test_sparse_rows_of_either_sign(terms: list[tuple[int, int]]) -> None:
     ring = ring_of(SMALL)
     bases = bases_of(ring, 5)
     indices, exponents = [i for i, _ in terms], [e for _, e in terms]
-    (found,) = combine_sparse(bases, [(indices, exponents)], ring)
-    assert found == naive([bases[i] for i in indices], exponents, ring)
+    (combined,) = combine_sparse(bases, [(indices, exponents)], ring)
+    assert combined == naive([bases[i] for i in indices], exponents, ring)
 
 
 @given(st.lists(st.lists(st.integers(-(2**20), 2**20), min_size=3, max_size=3), max_size=3))

@@ -49,8 +49,8 @@ def test_the_width_holds_bound_additions_and_mask(
     signs = data.draw(
         st.lists(st.sampled_from([-1, 1]), min_size=slots.count, max_size=slots.count)
     )
-    one = slots.pack([sign * bound for sign in signs])
-    total = additions * one
+    packed = slots.pack([sign * bound for sign in signs])
+    total = additions * packed
     sums = [sign * bound * additions for sign in signs]
     assert slots.unpack(total) == sums
     if mask_bits:

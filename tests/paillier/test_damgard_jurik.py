@@ -128,9 +128,9 @@ def test_what_has_no_room_is_refused_and_keys_do_not_mix() -> None:
     key = KEYS[2]
     with pytest.raises(BoundError):
         encrypt(key.public, Plain(np.array([1]), Scale(0, 2**1600)), entropy=SeededEntropy(1))
-    one = encrypt(key.public, Plain(np.array([1]), Scale(0, 2)), entropy=SeededEntropy(1))
+    encrypted = encrypt(key.public, Plain(np.array([1]), Scale(0, 2)), entropy=SeededEntropy(1))
     other = encrypt(SHORT.public, Plain(np.array([1]), Scale(0, 2)), entropy=SeededEntropy(1))
     with pytest.raises(MismatchError, match="keys differ"):
-        one + other
+        encrypted + other
     with pytest.raises(MalformedError):
-        Ciphertext.from_bytes(one.to_bytes(), key=SHORT.public)
+        Ciphertext.from_bytes(encrypted.to_bytes(), key=SHORT.public)

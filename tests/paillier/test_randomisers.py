@@ -101,11 +101,11 @@ def logarithm(value: int, base: int, order: int, modulus: int) -> int:
     """x below `order` with base^x = value: baby steps and giant steps, for toy keys."""
     step = isqrt(order) + 1
     baby = baby_steps(base, step, modulus)
-    giant, found = pow(base, -step, modulus), value
+    giant, power = pow(base, -step, modulus), value
     for x in range(step):
-        if found in baby:
-            return (x * step + baby[found]) % order
-        found = found * giant % modulus
+        if power in baby:
+            return (x * step + baby[power]) % order
+        power = power * giant % modulus
     raise AssertionError("no power of the base")
 
 

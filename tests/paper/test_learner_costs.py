@@ -42,7 +42,7 @@ class Counted:
     def of(self, what, bits):
         return self.counting.counts.get(f"{what} {bits}", 0)
 
-    def found(self, trips):
+    def counted(self, trips):
         """What was done: powers of h and uniform ones without the key, and the questions."""
         questions = Cost(
             trips,
@@ -55,7 +55,7 @@ class Counted:
 
 
 def check(cost, counted, trips):
-    assert counted.found(trips) == (cost.randomisers, cost.uniform_randomisers, cost.questions)
+    assert counted.counted(trips) == (cost.randomisers, cost.uniform_randomisers, cost.questions)
 
 
 @pytest.mark.parametrize(("peers", "features"), [(3, 2), (4, 9)])

@@ -28,12 +28,17 @@ def test_every_kind_of_message_says_what_it_discloses() -> None:
     assert len(kinds) >= 14
     seen: dict[str, Disclosure] = {}
     for kind in kinds:
-        told = kind.discloses
+        disclosure = kind.discloses
         assert kind.__doc__, kind
-        assert all(len(text) >= 12 for text in (told.seen_by, told.reveals, told.assuming)), kind
-        assert not re.search(r"\b(todo|tbd|n/a|same as|see above)\b", told.reveals.lower()), kind
+        assert all(
+            len(text) >= 12
+            for text in (disclosure.seen_by, disclosure.reveals, disclosure.assuming)
+        ), kind
+        assert not re.search(r"\b(todo|tbd|n/a|same as|see above)\b", disclosure.reveals.lower()), (
+            kind
+        )
         # Messages that reveal the same share one constant.
-        assert seen.setdefault(told.reveals, told) is told, kind
+        assert seen.setdefault(disclosure.reveals, disclosure) is disclosure, kind
 
 
 def test_the_table_of_disclosures_has_a_row_for_each() -> None:

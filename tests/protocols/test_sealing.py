@@ -137,7 +137,7 @@ def test_identities_sign_for_one_purpose() -> None:
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
-def test_framing_keeps_parts_apart(one: list[bytes], other: list[bytes]) -> None:
-    assert (framed("x/v1", *one) == framed("x/v1", *other)) == (one == other)
-    assert (digest("x/v1", *one) == digest("x/v1", *other)) == (one == other)
-    assert len(digest("x/v1", *one)) == 32
+def test_framing_keeps_parts_apart(parts: list[bytes], others: list[bytes]) -> None:
+    assert (framed("x/v1", *parts) == framed("x/v1", *others)) == (parts == others)
+    assert (digest("x/v1", *parts) == digest("x/v1", *others)) == (parts == others)
+    assert len(digest("x/v1", *parts)) == 32

@@ -74,9 +74,9 @@ def test_every_gradient_is_the_slope(seed: int) -> None:
         lambda t: ridge_penalty(t, [1.0, 0.1, 2.0]),
         lambda t: logistic(t, own) + ridge_penalty(t, 0.5),
     ):
-        found: RadoLoss = loss(theta)
+        value: RadoLoss = loss(theta)
         slope = approx_fprime(theta, lambda t, loss=loss: loss(t).value, 1e-7)
-        np.testing.assert_allclose(found.gradient, slope, atol=1e-4)
+        np.testing.assert_allclose(value.gradient, slope, atol=1e-4)
 
 
 def test_the_exponential_loss_is_safe_at_any_magnitude() -> None:

@@ -90,10 +90,10 @@ def test_the_number_of_workers_never_changes_a_bit(
     rng = np.random.default_rng(3)
     X = sparse.random_array((350, 60), density=share, rng=rng, format="csr")
     Y = np.sign(rng.normal(size=(350, 3)))
-    one, two, five = (Moments.of(X, Y, workers=workers) for workers in (1, 2, 5))
-    assert one.second.tobytes() == two.second.tobytes() == five.second.tobytes()
-    np.testing.assert_allclose(one.second, (X.T @ X).toarray(), atol=1e-12)
-    np.testing.assert_allclose(one.products, X.T @ Y, atol=1e-12)
+    alone, two, five = (Moments.of(X, Y, workers=workers) for workers in (1, 2, 5))
+    assert alone.second.tobytes() == two.second.tobytes() == five.second.tobytes()
+    np.testing.assert_allclose(alone.second, (X.T @ X).toarray(), atol=1e-12)
+    np.testing.assert_allclose(alone.products, X.T @ Y, atol=1e-12)
 
 
 def test_memory_does_not_grow_with_the_number_of_documents() -> None:

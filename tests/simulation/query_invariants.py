@@ -37,7 +37,7 @@ class ServedEvidence:
         return self.sites[COORDINATOR]
 
     @property
-    def told(self) -> dict[QueryId, int]:
+    def labels_told(self) -> dict[QueryId, int]:
         """The queries of which the coordinator made the message that tells labels."""
         study = self.coordinator.parts.study
         sessions = {
@@ -46,12 +46,12 @@ class ServedEvidence:
             for number in range(self.coordinator.state.askers[name].record.following)
             if (query := QueryId(name, number))
         }
-        told = Counter[QueryId]()
+        counts = Counter[QueryId]()
         for letter in self.world.mailbox.letters:
             made = self.coordinator.made.get(letter)
             if letter.sender == COORDINATOR and made is not None and made.kind == "toy-label":
-                told[sessions[letter.session]] += 1
-        return dict(told)
+                counts[sessions[letter.session]] += 1
+        return dict(counts)
 
 
 def _broken(number: int, why: str) -> None:
@@ -60,15 +60,15 @@ def _broken(number: int, why: str) -> None:
 
 def check_charged_once(evidence: ServedEvidence) -> None:
     """9. What every peer was charged is what the coordinator told it, each query once."""
-    told = evidence.told
+    labels_told = evidence.labels_told
     for name in evidence.coordinator.parts.study.roster.peers:
         record = evidence.coordinator.state.askers[name].record
-        expected = BATCH * sum(query.asker == name for query in told)
+        expected = BATCH * sum(query.asker == name for query in labels_told)
         if record.spent != expected:
             _broken(9, f"{name} was charged {record.spent}, and told {expected}")
         questions = defaultdict[Question, list[QueryId]](list)
         site = evidence.sites[name]
-        for query in told:
+        for query in labels_told:
             if query.asker == name:
                 questions[site.asked[query]].append(query)
         for question, queries in questions.items():
@@ -77,7 +77,7 @@ def check_charged_once(evidence: ServedEvidence) -> None:
             if len(queries) > 1 and not given_up:
                 _broken(9, f"{name} was told {question} in {queries}")
         for query, question, _ in site.served:
-            if isinstance(query, QueryId) and query not in told:
+            if isinstance(query, QueryId) and query not in labels_told:
                 _broken(9, f"{name} was served {question} in {query}, of which nothing was told")
 
 

@@ -57,8 +57,8 @@ class Story:
     open_kinds: frozenset[str] = frozenset()
 
     def tell(self, folder: Path, seed: int, **settings: Any) -> World:
-        told = {"length": self.length, "open_kinds": self.open_kinds, **settings}
-        return World(self.parts, folder, seed, self.trained, self.masks, **told)
+        given = {"length": self.length, "open_kinds": self.open_kinds, **settings}
+        return World(self.parts, folder, seed, self.trained, self.masks, **given)
 
     def copied(self, case: CopyCase, folder: Path, seed: int, **settings: Any) -> CopyWorld:
         """A world in which a disk is copied, and the copy is used."""
@@ -153,13 +153,13 @@ def _toy_trained(sites: dict[str, Site]) -> Trained | None:
     coordinator = sites[COORDINATOR]
     if not coordinator.finished:
         return None
-    peers, found = _peers(coordinator), coordinator.model
+    peers, model = _peers(coordinator), coordinator.model
     counted = {}
     for name in peers:
         mine = sites[name].model
         if sites[name].finished and mine is not None:
             counted[name] = _digits(peers, mine.total)
-    return Trained(found.peers, counted, same=len(set(counted.values())) < 2)
+    return Trained(model.peers, counted, same=len(set(counted.values())) < 2)
 
 
 def _peers(coordinator: Site) -> tuple[str, ...]:
@@ -299,7 +299,7 @@ def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
     if not coordinator.finished:
         return None
     trained, held = coordinator.model, _held(sites)
-    counted, found = {}, []
+    counted, totals = {}, []
     for name in _peers(coordinator):
         model = sites[name].model
         if sites[name].finished and model is not None:
@@ -311,8 +311,8 @@ def _really_trained(case: Case, sites: dict[str, Site]) -> Trained | None:
             expected = _plain(case, model, trained)
             close = np.allclose(weights, expected, atol=1e-3 * np.abs(expected).max())
             counted[name] = trained.peers if close else ("others",)
-            found.append(weights.tobytes())
-    return Trained(trained.peers, counted, same=len(set(found)) < 2)
+            totals.append(weights.tobytes())
+    return Trained(trained.peers, counted, same=len(set(totals)) < 2)
 
 
 def _weights_of(outcome: Any, key: SecretKey) -> dict[str, Any]:

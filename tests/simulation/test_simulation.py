@@ -44,7 +44,7 @@ STORIES = {
 }
 
 
-def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
+def worlds(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
     """Every seed's story, checked; an error says how to see it again."""
     for seed in seeds:
         with TemporaryDirectory(dir=folder) as here:
@@ -60,7 +60,7 @@ def told(story: str, seeds: Sequence[int], folder: Path) -> Iterator[World]:
 
 def test_light_studies_under_random_faults(folder: Path) -> None:
     ends, faults, boots = Counter[str](), Counter[str](), 0
-    for world in told("toy", range(20), folder):
+    for world in worlds("toy", range(20), folder):
         coordinator = world.sites["coordinator"]
         record = coordinator.state.record
         ends["model" if coordinator.finished else coordinator.stop[2]] += 1
@@ -79,18 +79,18 @@ def test_light_studies_under_random_faults(folder: Path) -> None:
 
 
 def test_real_studies_with_engine_shares_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("shares", range(3), folder)]
+    ends = [world.sites["coordinator"].finished for world in worlds("shares", range(3), folder)]
     assert any(ends)
 
 
 def test_real_studies_with_engine_paillier_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("paillier", range(2), folder)]
+    ends = [world.sites["coordinator"].finished for world in worlds("paillier", range(2), folder)]
     assert any(ends)
 
 
 @pytest.mark.parametrize("story", ["by_features", "assisted"])
 def test_studies_in_other_arrangements_under_random_faults(folder: Path, story: str) -> None:
-    ends = [world.sites["coordinator"].finished for world in told(story, range(3), folder)]
+    ends = [world.sites["coordinator"].finished for world in worlds(story, range(3), folder)]
     assert any(ends)
 
 
@@ -102,7 +102,7 @@ def test_a_quorum_under_random_faults(folder: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(40))
 def test_light_studies_under_many_more_faults(folder: Path, block: int) -> None:
-    for _ in told("toy", range(1000 + 100 * block, 1100 + 100 * block), folder):
+    for _ in worlds("toy", range(1000 + 100 * block, 1100 + 100 * block), folder):
         pass
 
 
@@ -110,7 +110,7 @@ def test_light_studies_under_many_more_faults(folder: Path, block: int) -> None:
 @pytest.mark.parametrize("block", range(20))
 @pytest.mark.parametrize("story", ["shares", "paillier", "by_features", "assisted", "spare"])
 def test_real_studies_under_many_more_faults(folder: Path, story: str, block: int) -> None:
-    for _ in told(story, range(1000 + 50 * block, 1050 + 50 * block), folder):
+    for _ in worlds(story, range(1000 + 50 * block, 1050 + 50 * block), folder):
         pass
 
 

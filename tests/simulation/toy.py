@@ -140,8 +140,8 @@ class ToyCourse:
 
     def _agreed(self, entropy: Entropy) -> Party[bytes]:
         yield Send("coordinator", ToyWord(entropy.read(8)))
-        told = yield from receive("coordinator", ToyWord)
-        return told.data
+        message = yield from receive("coordinator", ToyWord)
+        return message.data
 
     def _collected(self, entropy: Entropy) -> Party[bytes]:
         others = [name for name in self.study.roster.names if name != self.name]
@@ -167,10 +167,10 @@ class ToyCourse:
         masked = value + int.from_bytes(mask)
         yield Send("coordinator", ToyMasked(_bytes(masked)))
         yield Send("evaluator", ToyMask(mask))
-        told = yield from receive("coordinator", ToySum)
-        if self.name not in told.peers:
+        message = yield from receive("coordinator", ToySum)
+        if self.name not in message.peers:
             return None
-        return Counted(told.peers, int.from_bytes(told.total))
+        return Counted(message.peers, int.from_bytes(message.total))
 
     def _coordinate(self, attempt: Attempt) -> Party[Counted]:
         for name in attempt.peers:

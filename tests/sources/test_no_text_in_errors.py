@@ -38,8 +38,8 @@ def texts(count: int = 6, *, words: int = 9, seed: int = 1) -> list[str]:
 
 
 def rows(delimiter: str = ",", *, header: bool, quotes: str = '"', short: bool = False) -> str:
-    found = texts(words=1 if short else 9)
-    lines = [f"{quotes}{text}{quotes}{delimiter}{LABELS[i % 2]}" for i, text in enumerate(found)]
+    shown = texts(words=1 if short else 9)
+    lines = [f"{quotes}{text}{quotes}{delimiter}{LABELS[i % 2]}" for i, text in enumerate(shown)]
     return "\n".join(([f"text{delimiter}label"] if header else []) + lines) + "\n"
 
 
@@ -68,8 +68,8 @@ def columnar(kind: str) -> Callable[[Path], Path]:
         import pyarrow as pa
         from pyarrow import feather, parquet
 
-        found = texts()
-        table = pa.table({"text": found, "label": [LABELS[i % 2] for i in range(len(found))]})
+        shown = texts()
+        table = pa.table({"text": shown, "label": [LABELS[i % 2] for i in range(len(shown))]})
         path = folder / f"notes.{kind}"
         (parquet.write_table if kind == "parquet" else feather.write_feather)(table, str(path))
         return path
@@ -245,9 +245,9 @@ def test_no_report_and_no_error_quotes_a_document(
     for number, mistake in enumerate(MISTAKES):
         as_json = ("--json",) if (number + len(kind)) % 2 else ()
         words = [str(itself) if word == "ITSELF" else word for word in mistake]
-        told = said(["data", "inspect", str(path), *words, *as_json], capsys)
-        assert told, mistake
-        assert not CANARY.search(told), (kind, mistake, as_json, told)
+        output = said(["data", "inspect", str(path), *words, *as_json], capsys)
+        assert output, mistake
+        assert not CANARY.search(output), (kind, mistake, as_json, output)
 
 
 def attempts(path: Path) -> Iterator[Callable[[], object]]:
@@ -273,8 +273,8 @@ def attempts(path: Path) -> Iterator[Callable[[], object]]:
 def test_no_exception_of_a_reader_quotes_a_document(kind: str, tmp_path: Path) -> None:
     path = FILES[kind](tmp_path)
     for attempt in attempts(path):
-        told = tell(attempt)
-        assert not CANARY.search(told), (kind, told)
+        output = tell(attempt)
+        assert not CANARY.search(output), (kind, output)
 
 
 def tell(attempt: Callable[[], object]) -> str:
@@ -289,9 +289,9 @@ def test_a_table_without_a_header_is_helped_and_not_quoted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = FILES["csv without header"](tmp_path)
-    told = said(["data", "inspect", str(path), "--text", "text"], capsys)
-    assert "expected a column 'text', found 2 columns, none of them of that name" in told
-    assert "--no-header" in told
+    output = said(["data", "inspect", str(path), "--text", "text"], capsys)
+    assert "expected a column 'text', found 2 columns, none of them of that name" in output
+    assert "--no-header" in output
     again = said(
         ["data", "inspect", str(path), "--no-header", "--text", "1", "--label", "2"], capsys
     )
@@ -325,35 +325,35 @@ def test_no_error_names_an_entity_or_quotes_its_columns() -> None:
         lambda: EntityTable.of("north", rows),
         lambda: _place(column, rows[0], "north"),
     ):
-        told = tell(attempt)
-        assert "north" in told
-        assert not CANARY.search(told), told
+        output = tell(attempt)
+        assert "north" in output
+        assert not CANARY.search(output), output
 
 
 def with_keys(folder: Path, format_name: str, key: str) -> Path:
     """Documents with one more column, whose name may be a text."""
-    found = [{"text": "a note", key: "1", "label": label} for label in LABELS]
+    rows = [{"text": "a note", key: "1", "label": label} for label in LABELS]
     path = folder / f"notes.{format_name}"
     match format_name:
         case "csv" | "tsv":
             between = "," if format_name == "csv" else "\t"
-            lines = [list(found[0]), *(list(row.values()) for row in found)]
+            lines = [list(rows[0]), *(list(row.values()) for row in rows)]
             path.write_text("".join(f"{between.join(line)}\n" for line in lines), "utf-8")
         case "jsonl":
-            path.write_text("".join(f"{json.dumps(row)}\n" for row in found), "utf-8")
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         case "json":
-            path.write_text(json.dumps(found), "utf-8")
+            path.write_text(json.dumps(rows), "utf-8")
         case "parquet" | "arrow":
             import pyarrow as pa
             from pyarrow import feather, parquet
 
             write = parquet.write_table if format_name == "parquet" else feather.write_feather
-            write(pa.Table.from_pylist(found), str(path))
+            write(pa.Table.from_pylist(rows), str(path))
         case "xlsx":
             from openpyxl import Workbook
 
             book = Workbook()
-            for line in [list(found[0]), *(list(row.values()) for row in found)]:
+            for line in [list(rows[0]), *(list(row.values()) for row in rows)]:
                 book.active.append(line)
             book.save(path)
     return path
@@ -371,12 +371,12 @@ def test_a_name_of_a_column_that_could_be_text_is_given_by_its_number(
     asked = ["data", "inspect", str(path), "--text", "text"]
     for more in ((), ("--label", "lable"), ("--label", "label", "--numeric", "*")):
         for as_json in ((), ("--json",)):
-            told = said([*asked, *more, *as_json], capsys)
-            assert key not in told, (more, told)
-            assert not CANARY.search(told), (more, told)
-    told = said([*asked, "--label", "lable"], capsys)
-    assert "found 'text', number 2, 'label'" in told
-    assert "--label label" in told
+            output = said([*asked, *more, *as_json], capsys)
+            assert key not in output, (more, output)
+            assert not CANARY.search(output), (more, output)
+    output = said([*asked, "--label", "lable"], capsys)
+    assert "found 'text', number 2, 'label'" in output
+    assert "--label label" in output
     # What was typed may be shown: it tells nothing.
     assert "'Ward number'" in said([*asked, "--label", "Ward number"], capsys)
 

@@ -81,11 +81,13 @@ def test_who_reads_and_which_container_may_stand_in_an_address() -> None:
 def test_documents_are_those_of_a_local_file(memory: str, tmp_path: Path) -> None:
     local = tmp_path / "all.csv"
     local.write_text("\n".join(["note,kind", *LINES]))
-    expected = [(one.text, one.label) for one in open_source(local, OPTIONS).documents()]
+    expected = [
+        (document.text, document.label) for document in open_source(local, OPTIONS).documents()
+    ]
     assert len(expected) == len(LINES)
     for place in (f"{memory}/all.csv", f"file://{local}"):
         documents = open_source(place, OPTIONS).documents()
-        assert [(one.text, one.label) for one in documents] == expected
+        assert [(document.text, document.label) for document in documents] == expected
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
@@ -95,10 +97,10 @@ def test_columns_are_read_from_an_address(suffix: str, tmp_path: Path) -> None:
     frame = pandas.DataFrame({"note": ["fever", "calm"], "kind": ["1", "0"]})
     frame.to_parquet(path) if suffix == "parquet" else frame.to_feather(path)
     documents = open_source(f"file://{path}", OPTIONS).documents()
-    assert [one.text for one in documents] == ["fever", "calm"]
+    assert [document.text for document in documents] == ["fever", "calm"]
     if suffix == "parquet":
         (part,) = parts_of(f"file://{path}", OPTIONS)
-        assert [one.text for one in list_parts((part,), mapped).parts[0].documents()] == [
+        assert [document.text for document in list_parts((part,), mapped).parts[0].documents()] == [
             "fever",
             "calm",
         ]
@@ -110,7 +112,9 @@ def test_workers_read_parts_behind_an_address(tmp_path: Path) -> None:
     with LocalCores(2) as cores, working_with(Workers(lambda: cores, ahead=2)):
         listed = list_parts(parts_of(f"file://{path}", OPTIONS), mapped)
         documents = PartedDocuments(PartTask(listed.parts), length=listed.documents)
-        assert [one.text for one in documents] == [line.partition(",")[0] for line in LINES]
+        assert [document.text for document in documents] == [
+            line.partition(",")[0] for line in LINES
+        ]
     path.write_text("note,kind\nfever,1\n")
     with pytest.raises(InputError, match="the file was changed since this site joined"):
         list(documents)

@@ -37,7 +37,7 @@ def files(root: Path) -> dict[str, bytes]:
     by_name = {
         path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()
     }
-    return {name: one.read_bytes() for name, one in by_name.items() if "part" not in name}
+    return {name: path.read_bytes() for name, path in by_name.items() if "part" not in name}
 
 
 def test_the_same_bytes_come_back_with_the_key_that_was_kept_apart(
@@ -91,8 +91,8 @@ def changed(path: Path, name: str, content: bytes, *, kind: bytes = tarfile.REGT
     entry = tarfile.TarInfo(name)
     entry.size, entry.type = len(content), kind
     with tarfile.open(path, "w") as new:
-        for one, data in [(entry, content), *members]:
-            new.addfile(one, io.BytesIO(data))
+        for entry_written, data in [(entry, content), *members]:
+            new.addfile(entry_written, io.BytesIO(data))
 
 
 def test_damaged_and_made_up_backups_are_refused(home: Path, tmp_path: Path) -> None:

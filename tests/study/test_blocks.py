@@ -28,7 +28,7 @@ def test_sealed_labels_are_those_of_the_plaintext_learner(binary: Case, beside: 
     held_out = case.held_out()
     labels = case.outcome.classify("north", held_out).classes
     plain = case.plain(held_out)
-    assert np.mean([one == other for one, other in zip(labels, plain, strict=True)]) >= 0.999
+    assert np.mean([label == other for label, other in zip(labels, plain, strict=True)]) >= 0.999
     assert case.outcome.models["north"].scores.shape[0] == 48 + beside.width + 1
 
 

@@ -30,10 +30,10 @@ def transcript(hash_seed: int, threads: int) -> list[str]:
 @pytest.mark.soak
 def test_whole_studies_send_the_same_bytes_in_any_process() -> None:
     """Both engines, two classes and four, a list of penalties, labels by fss and by dgk."""
-    one, other = transcript(1, 1), transcript(2, 2)
-    assert len(one) > 1500
-    assert {line.split()[0] for line in one} == set("01234")
-    assert one == other
+    first, other = transcript(1, 1), transcript(2, 2)
+    assert len(first) > 1500
+    assert {line.split()[0] for line in first} == set("01234")
+    assert first == other
 
 
 @pytest.mark.parametrize("threads", [2, pytest.param(3, marks=pytest.mark.soak)])

@@ -47,11 +47,11 @@ def by_hand(case: Case) -> tuple[Evaluation, Any]:
     return whole.with_roc(plan.thresholds, above, whole.points(above)), above
 
 
-def assert_same(found: Evaluation, wanted: Evaluation) -> None:
-    assert np.array_equal(found.counts, wanted.counts)
-    assert found.accuracy == wanted.accuracy
-    assert found.f1 == wanted.f1
-    assert found.roc == wanted.roc
+def assert_same(evaluation: Evaluation, wanted: Evaluation) -> None:
+    assert np.array_equal(evaluation.counts, wanted.counts)
+    assert evaluation.accuracy == wanted.accuracy
+    assert evaluation.f1 == wanted.f1
+    assert evaluation.roc == wanted.roc
 
 
 def test_a_sealed_roc_is_that_of_the_plaintext_learner(binary: Case) -> None:
@@ -62,8 +62,8 @@ def test_a_sealed_roc_is_that_of_the_plaintext_learner(binary: Case) -> None:
     roc = figures.roc["urgent"]
     assert len(roc.thresholds) > 5
     assert accuracy(binary.held_out(), binary.plain(binary.held_out())) < roc.auc < 1
-    told = outcome.views["valley"].of(JointConfusion)
-    assert len(told) == 1
+    message = outcome.views["valley"].of(JointConfusion)
+    assert len(message) == 1
 
 
 @pytest.mark.parametrize("release", ["margin", "peers"])
@@ -142,11 +142,11 @@ def test_without_a_dealer_the_roc_is_the_same(binary: Case) -> None:
     mixed.leave("dealer")
     with pytest.warns(VerdictWarning):
         shares = [counted_shares(case) for case in cases]
-    dealt, undealt, found = (case.outcome.evaluate(case.documents) for case in cases)
+    dealt, undealt, released = (case.outcome.evaluate(case.documents) for case in cases)
     # The coordinator's shares are of no more use, and do not stay.
     assert not any(case.outcome.counted for case in cases)
     assert dealt.roc["urgent"].thresholds
-    for other in (undealt, found):
+    for other in (undealt, released):
         assert_same(other, dealt)
     kinds = {type(message.message) for message in cases[1].outcome.views["dealer"].received}
     assert DealRequest not in kinds
@@ -248,8 +248,8 @@ def test_a_query_counts_at_all_thresholds_of_an_evaluation_or_none(
 ) -> None:
     outcome = binary.outcome
 
-    def more(told: QueryRequest) -> QueryRequest:
-        return QueryRequest(told.number, told.documents, kind == "evaluation", thresholds)
+    def more(request: QueryRequest) -> QueryRequest:
+        return QueryRequest(request.number, request.documents, kind == "evaluation", thresholds)
 
     outcome.meddler = rewriting(lambda packet: is_kind(packet, QueryRequest), QueryRequest, more)
     try:
@@ -348,20 +348,20 @@ def test_the_area_is_that_of_the_points() -> None:
 
 
 def test_rules_for_an_operating_point() -> None:
-    one = roc((0.5, 0.0, 0.5), (0.25, 0.1, 0.8), (-0.125, 0.2, 0.9), (-0.5, 0.7, 0.95))
-    assert one.youden() == -0.125  # as good as 0.25, and nearer to 0
-    assert one.reaching(0.8) == 0.25
-    assert one.reaching(0.9) == -0.125
+    curve = roc((0.5, 0.0, 0.5), (0.25, 0.1, 0.8), (-0.125, 0.2, 0.9), (-0.5, 0.7, 0.95))
+    assert curve.youden() == -0.125  # as good as 0.25, and nearer to 0
+    assert curve.reaching(0.8) == 0.25
+    assert curve.reaching(0.9) == -0.125
     with pytest.raises(InputError, match=r"a point of sensitivity 0.99, found at most 0.950"):
-        one.reaching(0.99)
+        curve.reaching(0.99)
     with pytest.raises(InputError, match="a sensitivity from 0 to 1, found 2"):
-        one.reaching(2)
+        curve.reaching(2)
     with pytest.raises(MisuseError, match="no point of it may be shown"):
         Roc((), (0.0, 1.0), (0.0, 1.0)).youden()
     table = Evaluation.of(TWO, np.array([[50, 10], [5, 40]]), ("x",), fewest=3)
     with pytest.raises(InputError, match=r"'youden' or a sensitivity such as 0.95, found 'best'"):
-        replace(table, roc={"b": one}).operating_point("best")
-    assert replace(table, roc={"b": one}).operating_point(0.9) == (-0.125,)
+        replace(table, roc={"b": curve}).operating_point("best")
+    assert replace(table, roc={"b": curve}).operating_point(0.9) == (-0.125,)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_somebody_else_who_is_away_is_no_reason_to_do_without_the_dealer(small: 
 def test_an_asker_that_leaves_is_not_counted_unless_it_was_told(small: Case, verdict: str) -> None:
     """At every step; the coordinator goes on serving others, and the same asker later."""
     outcome, few = small.changed(verdict=verdict).run(), small.documents["north"][:5]
-    batch, told = outcome.trained.scores.batch, 0
+    batch, charged = outcome.trained.scores.batch, 0
     labels = outcome.classify("harbour", few).classes
     for step in range(20):
         before = outcome.queries.left("north")
@@ -118,14 +118,14 @@ def test_an_asker_that_leaves_is_not_counted_unless_it_was_told(small: Case, ver
         except (AbsenceError, KeyError):
             counted = before - outcome.queries.left("north")
             assert counted in {0, batch}
-            told += counted == batch
+            charged += counted == batch
         else:
             break
         outcome.meddler = None
         assert outcome.classify("harbour", few).classes == labels
     outcome.meddler = None
     # What the coordinator told is counted, whether or not the asker stayed to hear it.
-    assert 1 <= told <= 2
+    assert 1 <= charged <= 2
     assert outcome.classify("north", few).classes == labels
 
 

@@ -86,7 +86,7 @@ def test_labels_and_counts_are_those_of_the_plaintext(
     theta = case.theta(alpha=model.alpha)
     point = np.array(case.plan.operating_point or (0.0,))
     expected = case.plan.labels.decide(rows @ theta - point)
-    assert sum(one != other for one, other in zip(labels, expected, strict=True)) == 0
+    assert sum(label != other for label, other in zip(labels, expected, strict=True)) == 0
     evaluation = case.outcome.evaluate(case.documents)
     held_out = len(case.held_out())
     if case.plan.level is Level.DOCUMENT and case.plan.labels.exclusive:
@@ -219,8 +219,8 @@ def test_an_evaluator_refuses_a_query_that_the_study_does_not_allow(toy_key: Sec
         ({"asker": "mallory"}, "mallory"),
     ):
 
-        def edit(told: Any, change: dict[str, Any] = change) -> ScoreRequest:
-            kept = {name: getattr(told, name) for name in told.__struct_fields__}
+        def edit(message: Any, change: dict[str, Any] = change) -> ScoreRequest:
+            kept = {name: getattr(message, name) for name in message.__struct_fields__}
             return ScoreRequest(**{**kept, **change})
 
         outcome.meddler = rewriting(

@@ -33,7 +33,7 @@ class Leaving(Crashing):
     counting: bool = False
     marks: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def told(self, stage: str) -> None:
+    def note_stage(self, stage: str) -> None:
         if stage in set(Stage):
             self.marks[stage] = dict(self.seen)
             if stage == self.stage and not self.counting:
@@ -69,7 +69,7 @@ def started(case: Case, meddler: Leaving) -> StudyRun:
         name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(6))
         for name in case.study.roster.names
     }
-    setting = Setting(key=case.key, meddler=meddler, on_stage=meddler.told)
+    setting = Setting(key=case.key, meddler=meddler, on_stage=meddler.note_stage)
     return StudyRun(case.study, case.documents, parties, setting)
 
 
@@ -99,9 +99,9 @@ def check_same_model(case: Case, outcome: StudyOutcome) -> None:
     assert set(outcome.models) <= set(outcome.trained.peers)
     released = [model.released for model in outcome.models.values()]
     assert all(np.array_equal(released[0], score) for score in released)
-    expected, found = ideal(case, outcome), released[0]
-    assert found is not None
-    cosine = (found * expected).sum() / np.sqrt((found**2).sum() * (expected**2).sum())
+    expected, weights = ideal(case, outcome), released[0]
+    assert weights is not None
+    cosine = (weights * expected).sum() / np.sqrt((weights**2).sum() * (expected**2).sum())
     assert cosine > 1 - 1e-6
 
 
@@ -207,9 +207,9 @@ def test_an_attempt_shares_nothing_with_the_one_before(six: Case) -> None:
     first, second = (attempt for attempt in began.attempts if attempt.stage is Stage.TRAINING)
     assert first.session(six.study) != second.session(six.study)
     party = next(iter(began.courses.values())).party
-    for one, other in ((first, second), (second, second.again())):
+    for before, after in ((first, second), (second, second.again())):
         names = six.study.roster.peers[:3]
-        left, right = (party.at(each, entropy=entropy) for each in (one, other))
+        left, right = (party.at(each, entropy=entropy) for each in (before, after))
         assert (
             left.round("contributions", names).context
             != right.round("contributions", names).context
@@ -340,8 +340,8 @@ def test_a_failed_attempt_is_followed_only_where_that_is_safe(five: Case) -> Non
 
 def test_what_everybody_is_told_holds_no_content(five: Case) -> None:
     attempt = Attempt(Stage.DICTIONARY, 2, five.study.roster.peers)
-    told = Stop.of(attempt, InputError("valley: found 'a patient called Jones'"), seat="valley")
-    assert str(told.error()) == (
+    stop = Stop.of(attempt, InputError("valley: found 'a patient called Jones'"), seat="valley")
+    assert str(stop.error()) == (
         "valley: the study was stopped in its dictionary (attempt 2): "
         "its documents or settings cannot be used"
     )

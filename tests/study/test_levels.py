@@ -86,7 +86,7 @@ def test_every_row_of_a_level_is_the_plain_learner_s(
     assert labels == case.plan.labels.decide(case.scores(test))
     true = truth(case, test)
     assert len(labels) == len(true) >= (2 if level is Level.SENTENCE else 8) * len(test)
-    right = np.mean([one == other for one, other in zip(labels, true, strict=True)])
+    right = np.mean([label == other for label, other in zip(labels, true, strict=True)])
     commonest = max(true.count(label) for label in set(true)) / len(true)
     assert right > commonest or settings.get("engine") == "paillier"
 
@@ -95,8 +95,8 @@ def test_a_joint_table_counts_rows_and_asks_for_documents(toy_key: SecretKey) ->
     case = study(toy_key, Scheme.TYPES, Level.SENTENCE)
     table = case.outcome.evaluate(case.documents)
     test = case.held_out()
-    true, found = truth(case, test), case.plan.labels.decide(case.scores(test))
-    whole = confusion(case.plan.labels, true, found)
+    true, decided = truth(case, test), case.plan.labels.decide(case.scores(test))
+    whole = confusion(case.plan.labels, true, decided)
     assert np.array_equal(table.counts, Evaluation.of(case.plan.labels, whole, (), fewest=3).counts)
     # Four documents a site have many tokens, and are too few documents all the same.
     few = study(toy_key, Scheme.INSIDE, Level.TOKEN)

@@ -205,14 +205,14 @@ def told_point(outcome: StudyOutcome, halves: tuple[int, ...]) -> Reference:
     """The point from which everybody measured, as every member was told it."""
     guess = Reference.of(outcome.study.plan, halves)
     views = views_of(outcome, one_more(outcome)[0])
-    told = next(
+    message = next(
         item.message
         for view in views
         for item in view.received
         if isinstance(item.message, JointMean)
     )
     assert guess is not None
-    point = guess.corrected(from_ring(told.steps.array()))
+    point = guess.corrected(from_ring(message.steps.array()))
     assert point is not None
     return point
 
@@ -244,24 +244,24 @@ def test_one_member_more_rebuilds_text(members: int) -> None:
 def rows_of(outcome: StudyOutcome, pool: tuple[str, ...], asker: str) -> dict[str, Any]:
     """What each of the pool has of the rows of an asker's first query."""
     model = outcome.models[asker]
-    told = next(
+    needed = next(
         item.message
         for item in outcome.views[pool[0]].received
         if isinstance(item.message, MembersNeeded) and item.message.asker == asker
     )
     assert isinstance(model, QuorumModel)
-    query = _QuorumQuery.of(outcome.parties[pool[0]], told, model.scores, model.members)
-    sharing, found = query.plan.sharing(query.context), {}
+    query = _QuorumQuery.of(outcome.parties[pool[0]], needed, model.scores, model.members)
+    sharing, by_member = query.plan.sharing(query.context), {}
     for member in pool:
         for item in outcome.views[member].received:
             message = item.message
             if not isinstance(message, RowSeed | RowShares) or item.sender != asker:
                 continue
-            if message.context == sharing.context.encode() and member not in found:
+            if message.context == sharing.context.encode() and member not in by_member:
                 seeded = isinstance(message, RowSeed)
                 planes = sharing.drawn(message.seed, 0)[0] if seeded else message.rows.planes()
-                found[member] = planes.reshape(len(planes), -1)
-    return found
+                by_member[member] = planes.reshape(len(planes), -1)
+    return by_member
 
 
 @pytest.mark.parametrize("members", SIZES)

@@ -48,8 +48,8 @@ def test_other_words_with_the_same_public_numbers_give_the_same_traffic(binary: 
             text = " ".join(words[(7 * i + 3) % 24] for i in picked)
             turned.setdefault(name, []).append(Document(text, label))
     plan = replace(binary.plan, dictionary="given", words=words, features=24, held_out=0.0)
-    one, other = (traffic_of(Case(mine, plan, binary.key)) for mine in (documents, turned))
-    assert one == other
+    first, other = (traffic_of(Case(mine, plan, binary.key)) for mine in (documents, turned))
+    assert first == other
 
 
 def test_a_query_of_one_document_looks_like_one_of_a_whole_batch(binary: Case) -> None:

@@ -131,8 +131,8 @@ def test_evaluation_adds_up_every_peers_table_and_counts_at_every_threshold(
     documents = notes(sites=sites, documents=60 * sites)
     result = outcome.evaluate(documents)
     assert int(result.filled.sum()) >= 20
-    (told,) = outcome.views["north"].of(JointConfusion)
-    above, shown = from_ring(told.above.array()), told.shown.array().astype(np.bool_)
+    (message,) = outcome.views["north"].of(JointConfusion)
+    above, shown = from_ring(message.above.array()), message.shown.array().astype(np.bool_)
     exact = exact_counts(outcome)
     assert shown.any()
     assert np.array_equal(above, np.where(shown[:, np.newaxis], exact, 0))

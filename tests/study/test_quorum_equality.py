@@ -24,8 +24,8 @@ def labels_of(classes: int) -> Labels:
 
 def document(peer: str, turn: int, number: int, classes: int) -> Document:
     """A word of its class, but for every fifth, and words of others."""
-    told = number if turn % 5 else (number + 1) % max(classes, 2)
-    text = f"word{told} about{number % 5} side{turn % 3} note{turn % 4}"
+    word = number if turn % 5 else (number + 1) % max(classes, 2)
+    text = f"word{word} about{number % 5} side{turn % 3} note{turn % 4}"
     name = f"class {number:02}"
     label: Any = name if classes > 1 else (name,) * (number == 0)
     return Document(text, label=label, origin=f"{peer} row {turn}-{number}")

@@ -24,11 +24,11 @@ class Seeds:
     """Remembers the seed with which every peer drew its signatures."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.found: dict[int, bytes] = {}
+        self.seeds_used: dict[int, bytes] = {}
         whole = local_moments
 
         def remembering(study: Any, prepared: Any, training: Any, *, seed: bytes = b"") -> Any:
-            self.found[id(training[0])] = seed
+            self.seeds_used[id(training[0])] = seed
             return whole(study, prepared, training, seed=seed)
 
         monkeypatch.setattr(contributions, "local_moments", remembering)
@@ -40,7 +40,7 @@ def twin(case: Case, seeds: Seeds, documents: list[Any]) -> list[Classes]:
     known = (outcome.trained.totals, model.space.dictionary.idf_halves, model.space, model.key)
     sides = [training_side(outcome.parties[name], mine) for name, mine in case.documents.items()]
     moments = joined(
-        local_moments(case.study, Prepared(*known), side, seed=seeds.found[id(side[0])])
+        local_moments(case.study, Prepared(*known), side, seed=seeds.seeds_used[id(side[0])])
         for side in sides
     )
     penalties = penalties_of(case.plan, moments.features, case.plan.alphas[0])
@@ -70,8 +70,8 @@ def test_a_sealed_study_of_rados_equals_its_plain_twin(
     test = case.held_out()
     labels = case.outcome.classify("north", test).classes
     plain = twin(case, seeds, test)
-    assert len(set(seeds.found.values())) == 3
-    assert np.mean([one == other for one, other in zip(labels, plain, strict=True)]) >= 0.99
+    assert len(set(seeds.seeds_used.values())) == 3
+    assert np.mean([label == other for label, other in zip(labels, plain, strict=True)]) >= 0.99
     assert accuracy(test, labels) > 0.6
 
 
@@ -113,12 +113,12 @@ def test_more_rados_come_nearer_to_exact_moments(binary: Case) -> None:
 
 
 def test_signatures_are_a_seed_s_own_and_fair() -> None:
-    one, same, other = (signatures(40, 100, seed=bytes([n]) * 32) for n in (1, 1, 2))
-    assert np.array_equal(one.whole(), same.whole())
-    assert not np.array_equal(one.whole(), other.whole())
-    assert abs(int(one.whole().sum())) < 300
+    first, same, other = (signatures(40, 100, seed=bytes([n]) * 32) for n in (1, 1, 2))
+    assert np.array_equal(first.whole(), same.whole())
+    assert not np.array_equal(first.whole(), other.whole())
+    assert abs(int(first.whole().sum())) < 300
     rows = np.eye(100)
-    family = RadoFamily.of(rows, np.ones((100, 1)), one)
+    family = RadoFamily.of(rows, np.ones((100, 1)), first)
     assert set(np.unique(family.rados(0))) == {0.0, 1.0}
 
 

@@ -32,7 +32,12 @@ def test_a_class_that_nobody_has_enough_of_is_left_out(binary: Case) -> None:
     asked = binary.documents["north"][:60]
     labels = case.outcome.classify("north", asked).classes
     assert {name for (name,) in labels} <= {"routine", "urgent"}
-    assert np.mean([(one.label,) == found for one, found in zip(asked, labels, strict=True)]) > 0.6
+    assert (
+        np.mean(
+            [(document.label,) == classes for document, classes in zip(asked, labels, strict=True)]
+        )
+        > 0.6
+    )
 
 
 def test_what_is_rare_at_a_peer_is_left_out_or_joined(binary: Case) -> None:

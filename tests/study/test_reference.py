@@ -116,19 +116,19 @@ def test_what_a_peer_tells_leaves_it_rounded_up() -> None:
             rows_of(rng, count, np.full(5, 0.4), np.ones(5), bias=0.3), np.ones(count)
         )
         reference.move(moments)
-        told = told_parts(plan, moments, reference, fraction_bits=20)
-        assert ToldSpectrum.opened(told.words) == told
+        parts_told = told_parts(plan, moments, reference, fraction_bits=20)
+        assert ToldSpectrum.opened(parts_told.words) == parts_told
         largest = np.linalg.eigvalsh(moments.second[:-1, :-1])[-1]
-        assert largest * END_PARTS <= told.largest <= 1.4 * largest * END_PARTS + 2
+        assert largest * END_PARTS <= parts_told.largest <= 1.4 * largest * END_PARTS + 2
         apart = moments.totals[:-1] @ moments.totals[:-1] / count
-        assert apart * END_PARTS <= told.apart <= 1.4 * apart * END_PARTS + 2
+        assert apart * END_PARTS <= parts_told.apart <= 1.4 * apart * END_PARTS + 2
 
 
 @pytest.mark.parametrize(("parts", "share"), [(-1, WHOLE), (10, 0), (10, WHOLE + 1)])
 def test_ends_without_an_interval_name_who_told_them(parts: int, share: int) -> None:
-    told = SolveNumbers(wire.Words.of(np.zeros(1, np.uint64)), parts, share, (1, 1), ())
+    numbers = SolveNumbers(wire.Words.of(np.zeros(1, np.uint64)), parts, share, (1, 1), ())
     with pytest.raises(ViolationError, match=f"coordinator: .*found {parts} and {share}"):
-        _ends_of(told, sender="coordinator")
+        _ends_of(numbers, sender="coordinator")
 
 
 def test_text_is_solved_in_two_thirds_of_the_steps() -> None:

@@ -62,22 +62,24 @@ def relays_of(case: Case) -> dict[str, Relay]:
         name: PartyContext.open(case.study, case.identities[name], entropy=SeededEntropy(5))
         for name in case.study.roster.names
     }
-    agreement = Agreement(case.key.public, {name: one.box.public for name, one in parties.items()})
+    agreement = Agreement(
+        case.key.public, {name: party.box.public for name, party in parties.items()}
+    )
     return {name: Relay(party, agreement) for name, party in parties.items()}
 
 
 def readable(copies: list[bytes], case: Case) -> Counter[str]:
     """What the coordinator can read of what it carried: messages, ciphertexts opened."""
-    codec, found = case.study.codec(case.key.public), Counter[str]()
+    codec, counts = case.study.codec(case.key.public), Counter[str]()
     for copy in copies:
         try:
             message = codec.decode(copy, kind_of(tag_of(copy)))
         except MalformedError:
             continue
         if isinstance(message, EncryptedModel):
-            found["weights"] += int(np.count_nonzero(decrypt(case.key, message.weights).integers))
-        found[type(message).__name__] += 1
-    return found
+            counts["weights"] += int(np.count_nonzero(decrypt(case.key, message.weights).integers))
+        counts[type(message).__name__] += 1
+    return counts
 
 
 def test_the_coordinator_reads_nothing_of_what_it_carries(binary: Case) -> None:
@@ -135,7 +137,7 @@ def test_before_the_agreement_only_the_coordinator_writes_and_is_written_to(bina
     letter = relays["north"].pack(
         Packet(b"session", "north", "valley", 0, b"content"), entropy=SeededEntropy(6)
     )
-    early = {name: Relay(one.party) for name, one in relays.items()}
+    early = {name: Relay(relay.party) for name, relay in relays.items()}
     packet = Packet(b"session", "north", "coordinator", 0, b"consent")
     sent = early["north"].pack(packet, entropy=SeededEntropy(6))
     assert early["coordinator"].unpack(sent) == packet
@@ -317,8 +319,8 @@ def test_a_paillier_key_that_the_coordinator_did_not_sign_is_refused(binary: Cas
     """Whoever carries the agreement could else put a key there that it can decrypt with."""
     other = generate_insecure_for_tests(768, entropy=SeededEntropy(77)).public.to_bytes()
 
-    def swapped(told: AgreedStudy) -> AgreedStudy:
-        return AgreedStudy(told.consents, other, told.key_proof, told.signature)
+    def swapped(agreed: AgreedStudy) -> AgreedStudy:
+        return AgreedStudy(agreed.consents, other, agreed.key_proof, agreed.signature)
 
     assert agree(binary, binary.key)["north"].key == binary.key.public
     meddler = rewriting(lambda packet: is_kind(packet, AgreedStudy), AgreedStudy, swapped)
@@ -330,9 +332,9 @@ def test_a_paillier_key_without_its_proof_is_refused(binary: Case) -> None:
     """The key's maker could else read what it is asked to decrypt through its randomisers."""
     binary = binary.changed(labels_on="paillier")
 
-    def unproven(told: AgreedStudy) -> AgreedStudy:
-        proof = bytes(len(told.key_proof) - 1) + b"\1"
-        return AgreedStudy(told.consents, told.key, proof, told.signature)
+    def unproven(agreed: AgreedStudy) -> AgreedStudy:
+        proof = bytes(len(agreed.key_proof) - 1) + b"\1"
+        return AgreedStudy(agreed.consents, agreed.key, proof, agreed.signature)
 
     for peer in binary.study.roster.peers:
         meddler = rewriting(
@@ -378,8 +380,8 @@ def test_an_asker_without_a_dealer_encrypts_nothing_before_the_key_is_proven(bin
             sent.append(tag_of(packet.body))
         return is_kind(packet, KeyProof)
 
-    def unproven(told: KeyProof) -> KeyProof:
-        return KeyProof(bytes(len(told.roots) - 1) + b"\1")
+    def unproven(proof: KeyProof) -> KeyProof:
+        return KeyProof(bytes(len(proof.roots) - 1) + b"\1")
 
     outcome = replace(outcome, meddler=rewriting(is_proof, KeyProof, unproven))
     with pytest.raises(MalformedError, match="key proof: expected roots") as caught:

@@ -63,12 +63,12 @@ def test_a_seed_gives_other_shares_in_another_attempt(binary: Case) -> None:
     layout = MomentPlan.of(binary.plan, binary.outcome.trained.totals)
     party = binary.outcome.parties["north"]
     seed = bytes(range(32))
-    one, other = (
+    first, other = (
         share_stream(session, seed, layout).words(layout.length)
         for session in (party.session, b"other")
     )
-    assert not (one == other).any()
-    assert_looks_uniform(one[:20_000])
+    assert not (first == other).any()
+    assert_looks_uniform(first[:20_000])
 
 
 @pytest.mark.parametrize("engine", ["binary", "encrypted"])

@@ -24,7 +24,7 @@ def test_sealed_equals_plain_on_held_out_documents(binary: Case) -> None:
     sealed = binary.outcome.classify("north", test).classes
     plain = binary.plain(test)
     assert len(test) >= 100
-    assert np.mean([one == other for one, other in zip(sealed, plain, strict=True)]) >= 0.999
+    assert np.mean([label == other for label, other in zip(sealed, plain, strict=True)]) >= 0.999
     assert abs(accuracy(test, sealed) - accuracy(test, plain)) <= 0.001
 
 
@@ -52,8 +52,8 @@ def test_joint_evaluation_is_the_sum_of_what_every_peer_has(binary: Case) -> Non
         outcome.evaluate(binary.documents)
 
 
-def equal(one: list[Classes], other: list[Classes]) -> float:
-    return float(np.mean([a == b for a, b in zip(one, other, strict=True)]))
+def equal(first: list[Classes], other: list[Classes]) -> float:
+    return float(np.mean([a == b for a, b in zip(first, other, strict=True)]))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,9 @@ def test_other_plans_equal_their_plain_learner_too(binary: Case, settings: Any) 
 
 def test_balanced_classes_are_weighted_by_published_totals(binary: Case) -> None:
     few = {
-        name: [one for i, one in enumerate(mine) if one.label == "routine" or i % 5 == 0]
+        name: [
+            document for i, document in enumerate(mine) if document.label == "routine" or i % 5 == 0
+        ]
         for name, mine in binary.documents.items()
     }
     plain, balanced = (
@@ -169,7 +171,7 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
         for document in held_back_side(case.outcome.parties[name], mine)
     ]
     right = [accuracy(back, case.plain(back, alpha=alpha)) for alpha in alphas]
-    best = max(range(3), key=lambda one: (right[one], alphas[one]))
+    best = max(range(3), key=lambda index: (right[index], alphas[index]))
     assert case.outcome.trained.alpha == alphas[best]
     assert {model.alpha for model in case.outcome.models.values()} == {alphas[best]}
     test = case.held_out()

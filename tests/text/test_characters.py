@@ -14,11 +14,11 @@ MAKER = Path(__file__).parents[1] / "vectors" / "make_characters.py"
 
 
 def points(table: str) -> set[int]:
-    found: set[int] = set()
+    characters: set[int] = set()
     for span in table.split():
         first, _, last = span.partition("-")
-        found |= set(range(int(first, 16), int(last or first, 16) + 1))
-    return found
+        characters |= set(range(int(first, 16), int(last or first, 16) + 1))
+    return characters
 
 
 def test_the_tables_share_no_character() -> None:

@@ -59,9 +59,9 @@ def test_words_that_are_read_alike_are_refused() -> None:
         GivenDictionary(("fever", "x", "FEVER")).locator(PAIRS, KEY)
 
 
-@pytest.mark.parametrize(("words", "found"), [("a b c", 3), ("…", 0)])
-def test_entries_that_reading_never_gives_are_refused(words: str, found: int) -> None:
-    with pytest.raises(InputError, match=rf"expected 1 to 2 words, found {found}"):
+@pytest.mark.parametrize(("words", "count"), [("a b c", 3), ("…", 0)])
+def test_entries_that_reading_never_gives_are_refused(words: str, count: int) -> None:
+    with pytest.raises(InputError, match=rf"expected 1 to 2 words, found {count}"):
         GivenDictionary((words,)).locator(PAIRS, KEY)
 
 

@@ -37,9 +37,9 @@ def test_a_label_that_the_study_does_not_have_is_refused_with_its_place_and_the_
     assert caught.value.hints == ("map it to the study's name: --label-map pnuemonia=pneumonia",)
 
 
-@pytest.mark.parametrize(("label", "found"), [(None, "none"), (("a", "b"), "2"), ((), "none")])
-def test_exclusive_classes_want_exactly_one_label(label: object, found: str) -> None:
-    with pytest.raises(InputError, match=f"expected one label, found {found}"):
+@pytest.mark.parametrize(("label", "shown"), [(None, "none"), (("a", "b"), "2"), ((), "none")])
+def test_exclusive_classes_want_exactly_one_label(label: object, shown: str) -> None:
+    with pytest.raises(InputError, match=f"expected one label, found {shown}"):
         Labels(("a", "b")).classes(Document("x", label))  # type: ignore[arg-type]
 
 

@@ -79,9 +79,9 @@ def test_rows_know_their_document_at_every_level() -> None:
 
 @given(st.lists(st.integers(-5, 5)))
 def test_distinct_counts_like_a_counter(values: list[int]) -> None:
-    found, counts = distinct(np.array(values, np.int64))
-    assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == Counter(values)
-    assert found.tolist() == sorted(found.tolist())
+    values_seen, counts = distinct(np.array(values, np.int64))
+    assert dict(zip(values_seen.tolist(), counts.tolist(), strict=True)) == Counter(values)
+    assert values_seen.tolist() == sorted(values_seen.tolist())
 
 
 def test_the_order_of_words_matters() -> None:
@@ -128,10 +128,10 @@ def test_a_memory_serves_its_own_reading_and_key_alone() -> None:
     reading, other = Reading(), Reading(Level.SENTENCE)
     memory = PieceMemory(reading, KEY)
     assert PieceMemory.suited(memory, reading, KEY) is memory
-    for found in (
+    for occurrence in (
         PieceMemory.suited(memory, other, KEY),
         PieceMemory.suited(memory, reading, DictionaryKey(b"another key of thirty-two bytes.")),
         PieceMemory.suited(None, reading, KEY),
     ):
-        assert found is not memory
+        assert occurrence is not memory
     assert PieceMemory.suited(memory, other, KEY).is_of(other, KEY)

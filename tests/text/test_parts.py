@@ -79,17 +79,17 @@ def test_the_digest_of_inputs_is_the_same_by_any_workers_and_another_for_other_d
 
 
 def test_workers_are_told_of_and_rules_travel() -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     documents, split = parted(10), Split(0.3)
     expected = list(split.part(list(Numbered(range(300)).documents()), Side.TRAIN))
     with ThreadPoolExecutor(3) as pool:
-        workers = Workers(lambda: pool, ahead=3, progress=lambda *far: told.append(far))
+        workers = Workers(lambda: pool, ahead=3, progress=lambda *far: progress.append(far))
         with working_with(workers):
             training = split.part(documents, Side.TRAIN)
             assert len(training) == len(expected)
     assert list(training) == expected
-    assert told[-1] == (len(told), len(told))
-    assert len(told) > 3
+    assert progress[-1] == (len(progress), len(progress))
+    assert len(progress) > 3
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=40), st.integers(1, 4))

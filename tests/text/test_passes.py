@@ -69,12 +69,12 @@ def test_any_number_of_workers_gives_the_same_bits(
     documents = made_up(400)
     plan = CountPlan(LABELLING, SPACE.reading, Suppression(2))
     keep = partial(kept_columns, documents, SPACE, fewest=20, key=KEY)
-    one, first, kept = moments(documents), count(documents, plan, key=KEY), keep()
+    moments_read, first, kept = moments(documents), count(documents, plan, key=KEY), keep()
     with working_with(threads):
         two, second = moments(documents), count(documents, plan, key=KEY)
         assert np.array_equal(kept, keep())
-    assert one.second.tobytes() == two.second.tobytes()
-    assert one.products.tobytes() == two.products.tobytes()
+    assert moments_read.second.tobytes() == two.second.tobytes()
+    assert moments_read.products.tobytes() == two.products.tobytes()
     assert np.array_equal(first.by_class, second.by_class)
 
 

@@ -99,10 +99,10 @@ def test_many_documents_of_a_file_are_read_anew_for_every_pass(
     kept = choice.read(PLAN)
     assert isinstance(kept, list)
     monkeypatch.setattr(source_choice, "MOST_KEPT", 100)
-    told: list[int] = []
-    streamed = choice.read(PLAN, report=lambda problems: told.append(problems.documents))
+    progress: list[int] = []
+    streamed = choice.read(PLAN, report=lambda problems: progress.append(problems.documents))
     assert isinstance(streamed, DocumentStream)
-    assert (len(streamed), told, list(streamed)) == (300, [0], kept)
+    assert (len(streamed), progress, list(streamed)) == (300, [0], kept)
 
 
 def test_a_file_that_changes_between_passes_is_refused_by_name(

@@ -59,7 +59,9 @@ def test_the_fingerprints_are_those_of_the_vectors() -> None:
 @given(TOKENIZERS, TEXTS)
 def test_pieces_and_located_tokens_agree(tokenizer: WordTokenizer, text: str) -> None:
     located = tokenizer.locate(text)
-    assert [token for found in located for token in found.folded] == tokens_of(tokenizer, text)
+    assert [token for token_at in located for token in token_at.folded] == tokens_of(
+        tokenizer, text
+    )
 
 
 @given(TOKENIZERS, TEXTS)

@@ -20,14 +20,14 @@ from sottovoce.transport.certificates import (
 
 def test_a_certificate_is_new_each_time_and_valid_for_years():
     now = datetime(2030, 1, 1, tzinfo=UTC)
-    one, other = make_certificate("Cate", now=now), make_certificate("Cate", now=now)
-    assert one.fingerprint != other.fingerprint
-    read = x509.load_pem_x509_certificate(one.certificate)
+    first, other = make_certificate("Cate", now=now), make_certificate("Cate", now=now)
+    assert first.fingerprint != other.fingerprint
+    read = x509.load_pem_x509_certificate(first.certificate)
     assert read.not_valid_before_utc < now
     assert (read.not_valid_after_utc - now).days > 3000
     assert (
-        fingerprint_of(one.certificate)
-        == one.fingerprint
+        fingerprint_of(first.certificate)
+        == first.fingerprint
         == bytes.fromhex(read.fingerprint(read.signature_hash_algorithm).hex())
     )
 

@@ -142,7 +142,7 @@ def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):
                     await older.fetch()
             async with copy_of(served, knows(held_after(letter(0)))) as newest:
                 await newest.post(letter(1))
-            return [one.body for _, one in await bob.fetch()]
+            return [letter_back.body for _, letter_back in await bob.fetch()]
 
     assert asyncio.run(story()) == [b"body", b"body"]
 
@@ -191,13 +191,13 @@ def test_of_two_copies_that_begin_at_once_one_sends(tmp_path):
         async with served_mailbox(tmp_path) as served:
             _, bob = await served.line("alice"), await served.line("bob")
             async with (
-                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"a")))) as one,
+                copy_of(served, knows(HeldLetters(), held_after(letter(0, b"a")))) as line,
                 copy_of(served, knows(HeldLetters(), held_after(letter(0, b"b")))) as two,
             ):
                 done = await asyncio.gather(
-                    one.post(letter(0, b"a")), two.post(letter(0, b"b")), return_exceptions=True
+                    line.post(letter(0, b"a")), two.post(letter(0, b"b")), return_exceptions=True
                 )
-            assert sum(isinstance(found, CopyError) for found in done) == 1
+            assert sum(isinstance(result, CopyError) for result in done) == 1
             return len(await bob.fetch())
 
     assert asyncio.run(story()) == 1
@@ -226,17 +226,19 @@ def test_a_restarted_server_asks_every_seat_for_its_past_again(tmp_path):
 def test_a_letter_that_was_announced_counts_though_its_bytes_never_came(tmp_path):
     async def story():
         async with served_mailbox(tmp_path) as served:
-            one = letter(0, b"announced")
+            announced = letter(0, b"announced")
             await served.mailbox.take_up("alice", bytes(16), HeldLetters())
-            sealed = LetterSummary(Place(SESSION, "alice", "bob", 0), 9, body_digest(one.body))
+            sealed = LetterSummary(
+                Place(SESSION, "alice", "bob", 0), 9, body_digest(announced.body)
+            )
             await served.mailbox.announced(sealed, run=bytes(16))
-            assert served.mailbox.held("alice") == held_after(one)
+            assert served.mailbox.held("alice") == held_after(announced)
             with pytest.raises(Refusal, match="its letters have changed meanwhile"):
                 await served.mailbox.take_up("alice", b"b" * 16, HeldLetters())
             other = replace(sealed, digest=bytes(32))
             with pytest.raises(Refusal, match="already announced with other bytes"):
                 await served.mailbox.announced(other, run=bytes(16))
-            assert served.mailbox.held("alice") == held_after(one)
+            assert served.mailbox.held("alice") == held_after(announced)
 
     asyncio.run(story())
 

@@ -175,9 +175,9 @@ def check(answer):
         assert status < 500, body
         if status >= 400 and body:
             assert b"content-type: application/problem+json" in fields
-            told = json.loads(body)
-            assert told["status"] == status
-            assert told["type"].startswith("urn:sottovoce:problem:")
+            parsed = json.loads(body)
+            assert parsed["status"] == status
+            assert parsed["type"].startswith("urn:sottovoce:problem:")
     return statuses
 
 
@@ -323,7 +323,7 @@ def test_a_problem_document_tells_what_was_put_in():
 
 
 def test_what_a_problem_document_says_is_fit_for_a_terminal():
-    told = {"type": "x\x1b[2J", "detail": "\x1b[31mred" + "a" * 10_000, "hints": ["\r\n"] * 100}
-    problem = Refusal.read(400, json.dumps(told).encode())
+    content = {"type": "x\x1b[2J", "detail": "\x1b[31mred" + "a" * 10_000, "hints": ["\r\n"] * 100}
+    problem = Refusal.read(400, json.dumps(content).encode())
     assert (problem.kind, problem.detail[:8], len(problem.detail)) == ("x?[2J", "?[31mred", 1000)
     assert problem.hints == ("??",) * 8

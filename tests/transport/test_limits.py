@@ -96,9 +96,9 @@ def test_slow_clients_of_every_kind_are_hung_up_on_and_the_rest_goes_on(tmp_path
             answers = [await hung_up(reader) for reader, _ in callers]
             for _, writer in callers:
                 writer.transport.abort()
-            told = dict(zip(drips, answers, strict=True))
-            assert kind_of(told["plain http that never ends"]) == "plain-http"
-            assert kind_of(told["no body"]) == "slow"
+            by_drip = dict(zip(drips, answers, strict=True))
+            assert kind_of(by_drip["plain http that never ends"]) == "plain-http"
+            assert kind_of(by_drip["no body"]) == "slow"
             for _ in range(200):
                 await asyncio.sleep(0.05)
                 if served.server.connections <= 2:

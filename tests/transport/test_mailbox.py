@@ -58,7 +58,7 @@ def test_the_database_syncs_every_commit(tmp_path):
 def test_only_its_owner_can_read_the_file(tmp_path):
     async def story(mailbox):
         await mailbox.post(letter(0))
-        return [stat.S_IMODE(found.stat().st_mode) for found in tmp_path.iterdir()]
+        return [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()]
 
     assert set(run(tmp_path / "mail.db", story)) == {0o600}
 
@@ -122,8 +122,8 @@ def test_who_waits_is_woken_and_who_waits_in_vain_gets_nothing(tmp_path):
         assert not mailbox._waiters["carol"]
         return await asyncio.gather(*waiting)
 
-    for found in run(tmp_path / "mail.db", story):
-        assert [arrived for _, arrived in found] == [letter(0)]
+    for mode in run(tmp_path / "mail.db", story):
+        assert [arrived for _, arrived in mode] == [letter(0)]
 
 
 def test_a_sender_that_hangs_up_does_not_keep_the_recipient_waiting(tmp_path):
@@ -237,8 +237,8 @@ def test_a_compacted_file_holds_nothing_of_what_was_taken_and_keeps_the_rest(tmp
     taken, long_one, kept = os.urandom(5000), os.urandom(PART + 5), os.urandom(5000)
 
     def holds(body):
-        files = [found for found in tmp_path.rglob("*") if found.is_file()]
-        return any(body[100:164] in found.read_bytes() for found in files)
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        return any(body[100:164] in path.read_bytes() for path in files)
 
     async def story(mailbox):
         await mailbox.post(letter(0, taken))
@@ -292,9 +292,9 @@ def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path
         [sys.executable, "-c", POSTING, str(path)], stdout=subprocess.PIPE, text=True
     )
     with killed:
-        told = [int(killed.stdout.readline()) for _ in range(100)]
+        positions = [int(killed.stdout.readline()) for _ in range(100)]
         killed.kill()
-        told += [int(line) for line in killed.stdout.read().splitlines()]
+        positions += [int(line) for line in killed.stdout.read().splitlines()]
 
     async def everything(mailbox):
         result = []
@@ -304,7 +304,7 @@ def test_a_process_that_is_killed_has_lost_nothing_that_it_acknowledged(tmp_path
 
     result = run(path, everything)
     assert [arrived.number for _, arrived in result] == list(range(len(result)))
-    assert len(result) >= len(told)
+    assert len(result) >= len(positions)
     assert all(arrived.body == b"%d" % arrived.number * 300 for _, arrived in result)
     assert run(path, lambda mailbox: mailbox.post(letter(len(result))))
 
@@ -378,8 +378,8 @@ def test_a_refused_job_leaves_nothing_alone_or_beside_others(tmp_path, beside):
         jobs += [mailbox._committer.submit(lambda to: None) for _ in range(beside)]
         held.set()
         await first
-        told = await asyncio.gather(*jobs, return_exceptions=True)
-        assert isinstance(told[0], Refusal)
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        assert isinstance(results[0], Refusal)
         assert mailbox.held("x").letters == 0
         await mailbox.post(letter(0))
 

@@ -19,39 +19,39 @@ from sottovoce.transport.server.request_handlers import RequestHandlers
 
 def test_an_upload_goes_on_after_a_restart_and_is_checked_whole(tmp_path):
     path, body = tmp_path / "mail.db", os.urandom(3 * PART + 7)
-    one = sealed(body)
+    letter = sealed(body)
 
     async def first(mailbox):
-        assert (await mailbox.open_upload(one)).received == 0
-        return await mailbox.append(one, 0, body[:PART])
+        assert (await mailbox.open_upload(letter)).received == 0
+        return await mailbox.append(letter, 0, body[:PART])
 
     assert run(path, first).received == PART
 
     async def second(mailbox):
-        progress = await mailbox.open_upload(one)
+        progress = await mailbox.open_upload(letter)
         with pytest.raises(Refusal, match=f"expected the part at {PART}, found the one at 0"):
-            await mailbox.append(one, 0, body[:PART])
+            await mailbox.append(letter, 0, body[:PART])
         while progress.position is None:
             start = progress.received
-            progress = await mailbox.append(one, start, body[start : start + PART])
-        assert (await mailbox.append(one, 0, body[:PART])).position == progress.position
+            progress = await mailbox.append(letter, start, body[start : start + PART])
+        assert (await mailbox.append(letter, 0, body[:PART])).position == progress.position
         return await mailbox.letters("bob")
 
-    assert [found.body for _, found in run(path, second)] == [body]
+    assert [letter.body for _, letter in run(path, second)] == [body]
 
 
 def test_an_upload_of_other_bytes_is_refused_and_can_be_begun_again(tmp_path):
     body = os.urandom(PART)
 
     async def story(mailbox):
-        one = sealed(body)
-        await mailbox.open_upload(one)
+        letter = sealed(body)
+        await mailbox.open_upload(letter)
         with pytest.raises(Refusal, match="its bytes do not match its digest"):
-            await mailbox.append(one, 0, body[::-1])
+            await mailbox.append(letter, 0, body[::-1])
         with pytest.raises(Refusal, match="no upload"):
-            await mailbox.append(one, 0, body)
-        await mailbox.open_upload(one)
-        return await mailbox.append(one, 0, body)
+            await mailbox.append(letter, 0, body)
+        await mailbox.open_upload(letter)
+        return await mailbox.append(letter, 0, body)
 
     assert run(tmp_path / "mail.db", story).position == 1
 
@@ -186,7 +186,7 @@ def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
         await mailbox.post(letter(0, b"after"))
         return await mailbox.letters("bob")
 
-    assert [one.body for _, one in run(tmp_path / "mail.db", story)] == [b"after"]
+    assert [letter.body for _, letter in run(tmp_path / "mail.db", story)] == [b"after"]
 
 
 def test_one_sender_takes_no_more_than_a_quarter_of_the_disk(tmp_path, monkeypatch):
@@ -342,11 +342,11 @@ def test_letters_of_one_sender_are_bounded_and_forgetting_makes_room(tmp_path):
 
 def test_a_part_without_bytes_is_refused_and_takes_nobody_with_it(tmp_path):
     async def story(mailbox):
-        one = sealed(b"body")
-        await mailbox.open_upload(one)
+        upload = sealed(b"body")
+        await mailbox.open_upload(upload)
         return await asyncio.gather(
-            mailbox.append(one, 0, b""),
-            mailbox.append(one, 0, b""),
+            mailbox.append(upload, 0, b""),
+            mailbox.append(upload, 0, b""),
             mailbox.post(letter(0, to="carol")),
             return_exceptions=True,
         )

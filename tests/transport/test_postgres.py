@@ -87,8 +87,8 @@ def test_a_long_letter_comes_in_parts_and_goes_once_it_was_taken(database):
         await mailbox.open_upload(summary)
         await mailbox.append(summary, 0, body[:PART])
         done = await mailbox.append(summary, PART, body[PART:])
-        ((position, found),) = await mailbox.letters("bob")
-        assert (position, found.body) == (done.position, body)
+        ((position, letter_back),) = await mailbox.letters("bob")
+        assert (position, letter_back.body) == (done.position, body)
         await mailbox.acknowledge("bob", position)
         assert await mailbox.fetch("bob") == ()
         await mailbox.compact()
@@ -145,8 +145,8 @@ def test_a_letter_from_before_the_first_fetch_is_found(postgres):
             # Nobody asked at this process before, and no further letter comes.
             return position, await right.letters("bob", wait=60)
 
-    position, found = asyncio.run(story())
-    assert found == ((position, letter()),)
+    position, letter_back = asyncio.run(story())
+    assert letter_back == ((position, letter()),)
 
 
 def test_all_processes_know_who_is_at_work_at_a_seat(postgres):

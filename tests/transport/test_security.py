@@ -213,9 +213,9 @@ def test_the_line_keeps_secrets_out_of_repr():
     line = CoordinatorLine(
         "https://a:1", fingerprint=bytes(32), study=STUDY, identity=identity_of("alice")
     )
-    told = repr(line) + repr(vars(line))
-    assert repr(identity_of("alice").secret) not in told
-    assert identity_of("alice").secret.hex() not in told
+    shown = repr(line) + repr(vars(line))
+    assert repr(identity_of("alice").secret) not in shown
+    assert identity_of("alice").secret.hex() not in shown
     assert line._context.protocol == ssl.PROTOCOL_TLS_CLIENT
 
 

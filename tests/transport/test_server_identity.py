@@ -107,8 +107,8 @@ def test_plain_http_on_the_port_gets_a_clear_refusal_and_nothing_else(tmp_path):
             aiohttp.ClientSession() as session,
             session.get(f"http://127.0.0.1:{served.server.port}/v1/study") as response,
         ):
-            told = json.loads(await response.read())
-            return response.status, response.content_type, told["type"], told["detail"]
+            parsed = json.loads(await response.read())
+            return response.status, response.content_type, parsed["type"], parsed["detail"]
 
     status, content_type, kind, detail = in_office(tmp_path, story)
     assert (status, content_type) == (400, "application/problem+json")

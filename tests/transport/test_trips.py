@@ -133,9 +133,9 @@ def test_long_letters_come_few_at_a_time(tmp_path, monkeypatch):
                 await alice.post(posted)
             for fetch in (bob.fetch, partial(served.mailbox.letters, "bob")):
                 got, counts = [], []
-                while found := await fetch(after=got[-1][0] if got else 0, wait=0):
-                    got += found
-                    counts.append(len(found))
+                while page := await fetch(after=got[-1][0] if got else 0, wait=0):
+                    got += page
+                    counts.append(len(page))
                 assert [arrived for _, arrived in got] == sent
                 assert counts == [2, 2, 1]
 

@@ -96,8 +96,8 @@ def truncations() -> list[dict[str, Any]]:
         rows = []
         for value in range(-(2**bits) + 1, 2**bits):
             for masks in product(range(2 ** (bits + hiding)), repeat=dealers):
-                told = value + offset + sum(masks) >> shift
-                quotient = told - sum(mask >> shift for mask in masks) - taken
+                opened = value + offset + sum(masks) >> shift
+                quotient = opened - sum(mask >> shift for mask in masks) - taken
                 rows.append([value, *masks, quotient])
         made.append({"dealers": dealers, **SMALL, "rows": rows})
     return made

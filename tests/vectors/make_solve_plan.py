@@ -24,14 +24,14 @@ def constants(low: Fraction, high: Fraction, bits: int, steps: int) -> list[tupl
     """Momentum and gain of every step, for the spectrum divided by the power of two above it."""
     scale = Fraction(2) ** frexp(float(high))[1]
     centre, radius = (high + low) / 2 / scale, (high - low) / 2 / scale
-    ratio, found = radius / centre, [(0, round(2**bits / centre))]
+    ratio, constants = radius / centre, [(0, round(2**bits / centre))]
     for _ in range(steps - 1):
         following = 1 / (2 * centre / radius - ratio)
         momentum, gain = ratio * following, 2 * following / radius
-        found.append((ceil(momentum * 2**bits), round(gain * 2**bits)))
+        constants.append((ceil(momentum * 2**bits), round(gain * 2**bits)))
         # A dyadic number of 200 bits stands for the ratio: exact ones would double every step.
         ratio = Fraction(round(following * 2**200), 2**200)
-    return found
+    return constants
 
 
 def main() -> None:

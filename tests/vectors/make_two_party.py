@@ -71,9 +71,9 @@ def main() -> None:
                 "bits": block_of(name).bits,
                 "key": block_of(name).key.public.fingerprint,
                 "packets": [to_json(packet) for packet in packets],
-                "found": found,
+                "found": result,
             }
-            for name, (packets, found) in good.items()
+            for name, (packets, result) in good.items()
         ],
         "bad": [bad_case(good[case[1]][0], *case) for case in cases()],
     }
@@ -117,12 +117,12 @@ def message(kind: type[Message], change: Callable[[Any, Block], Message]) -> Edi
 
 def replaced(**fields: Any) -> Callable[[Any, Block], Message]:
     """The same message with other fields."""
-    return lambda found, _: msgspec.structs.replace(found, **fields)
+    return lambda packet, _: msgspec.structs.replace(packet, **fields)
 
 
 def packet(**fields: Any) -> Edit:
     """An edit of the packet around the message."""
-    return lambda found, _: msgspec.structs.replace(found, **fields)
+    return lambda packet, _: msgspec.structs.replace(packet, **fields)
 
 
 def cases() -> Iterator[tuple[str, str, str, int, Edit]]:
@@ -218,9 +218,9 @@ def _kind(other: Message) -> Edit:
     return lambda p, block: with_body(p, codec_for(block.key).encode(other))
 
 
-def _another_key(found: Packet, block: Block) -> Packet:
+def _another_key(packet: Packet, block: Block) -> Packet:
     own = block.key.public.identity
-    return with_body(found, found.body.replace(own, own[::-1], 1))
+    return with_body(packet, packet.body.replace(own, own[::-1], 1))
 
 
 def _bare(block: Block) -> Any:
@@ -232,14 +232,14 @@ def _bare(block: Block) -> Any:
     return matrix.for_key_holder(entropy=SeededEntropy(98))
 
 
-def _repeated_elsewhere(found: Packet, block: Block) -> Packet:
+def _repeated_elsewhere(packet: Packet, block: Block) -> Packet:
     """In the place of the goodbye, one more question: masked anew, so it is no repeat."""
     from harness.entropy import SeededEntropy
     from sottovoce.protocols.conversation import Ask
 
     action = next(block.start(block.key)(SeededEntropy(99)))
     assert isinstance(action, Ask)
-    return with_body(found, codec_for(block.key).encode(action.question))
+    return with_body(packet, codec_for(block.key).encode(action.question))
 
 
 if __name__ == "__main__":

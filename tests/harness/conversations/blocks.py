@@ -63,7 +63,7 @@ class Block:
     def key(self) -> SecretKey:
         return toy_key(bits=self.bits)
 
-    def found(self, key: SecretKey, result: Any) -> Any:
+    def outcome_of(self, key: SecretKey, result: Any) -> Any:
         """What came out, as real numbers (or truth values)."""
         return decrypt(key, result).floats().tolist() if isinstance(result, Encrypted) else result
 

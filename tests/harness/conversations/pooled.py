@@ -16,7 +16,7 @@ Shares = dict[str, dict[str, Planes]]
 
 def contributed_shares(views: Mapping[str, View], purpose: str) -> Shares:
     """By peer and member, the shares of what peers brought to the sums of this purpose."""
-    found: Shares = defaultdict(dict)
+    by_place: Shares = defaultdict(dict)
     for member, view in views.items():
         planes: dict[str, dict[int, Planes]] = defaultdict(dict)
         for item in view.received:
@@ -33,8 +33,8 @@ def contributed_shares(views: Mapping[str, View], purpose: str) -> Shares:
                 stream = Expansion(message.seed, f"quorum/sum/{name}/{plane}/v1", message.context)
                 planes[item.sender][plane] = drawn(stream, length, PRIMES[plane])
         for peer, by_plane in planes.items():
-            found[peer][member] = np.array([by_plane[plane] for plane in sorted(by_plane)])
-    return found
+            by_place[peer][member] = np.array([by_plane[plane] for plane in sorted(by_plane)])
+    return by_place
 
 
 def _label(context: bytes) -> tuple[str, int, int]:

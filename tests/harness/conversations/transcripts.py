@@ -37,7 +37,7 @@ def record(block: Block) -> tuple[list[Packet], Any]:
     program = block.start(key)(SeededEntropy(SEEDS[EVALUATOR]))
     stages = block.stages(key, SeededEntropy(SEEDS[KEY_HOLDER]))
     outcome = run(program, stages, key=key, meddler=recorder)
-    return recorder.packets, block.found(key, outcome.results[EVALUATOR])
+    return recorder.packets, block.outcome_of(key, outcome.results[EVALUATOR])
 
 
 def seated(block: Block, party: str) -> Seat[Any]:

@@ -53,14 +53,14 @@ def _plain_coupled(M: NDArray[Any], plan: InvPlan) -> NDArray[Any]:
 
 def _plain_uncoupled(hat: NDArray[Any], plan: InvPlan) -> NDArray[Any]:
     f = plan.fraction_bits
-    one = plan.identity(f).integers
-    X = one
+    identity = plan.identity(f).integers
+    X = identity
     for _ in range(plan.steps):
-        E = one - (hat @ X >> f)
+        E = identity - (hat @ X >> f)
         square = E @ E >> f
-        series = one + E + square
+        series = identity + E + square
         if plan.order == 7:
-            series = one + ((E + square) @ (one + square + (square @ square >> f)) >> f)
+            series = identity + ((E + square) @ (identity + square + (square @ square >> f)) >> f)
         X = X @ series >> f
     return X
 

@@ -49,7 +49,7 @@ class Told:
         """Another process, which knows what the records say."""
         old = self.state
         if isinstance(old, CoordinatorService):
-            askers = {name: replace(one, given_up=None) for name, one in old.askers.items()}
+            askers = {name: replace(asker, given_up=None) for name, asker in old.askers.items()}
             self.state = replace(old, askers=askers)
         else:
             asked, evaluated = old.asking.record, old.evaluating.record
@@ -69,6 +69,6 @@ def told_by(actions: tuple[Action, ...], kind: type[Message]) -> list[Tell]:
 
 def seat_of(study: Study, name: str) -> Told:
     record = ParticipantRecord().but(phase=Phase.FINISHED)
-    told = Told(seat_service, SeatService.of("s-1", study, name, record))
-    told(Started())
-    return told
+    seat = Told(seat_service, SeatService.of("s-1", study, name, record))
+    seat(Started())
+    return seat

@@ -103,8 +103,8 @@ class WholeStudy:
         if self.study.verdict_for(asker) is Verdict.FSS:
             dealer = query_trio(self.study, asker).dealer
             programs[dealer] = deal(self._party(dealer, session))
-        found: list[Any] = self._converse(programs, session).results[asker].classes
-        return found
+        classes: list[Any] = self._converse(programs, session).results[asker].classes
+        return classes
 
     def _party(self, name: str, session: bytes) -> PartyContext:
         party = self.courses[name].party
@@ -139,11 +139,11 @@ def studies() -> Iterator[WholeStudy]:
 
 
 def transcript() -> Iterator[str]:
-    for number, one in enumerate(studies()):
-        one.train()
-        asker = one.study.roster.peers[0]
-        result = one.classify(asker, list(one.courses[asker]._documents[:3]))
-        yield from (f"{number} {line}" for line in one.heard.lines)
+    for number, study in enumerate(studies()):
+        study.train()
+        asker = study.study.roster.peers[0]
+        result = study.classify(asker, list(study.courses[asker]._documents[:3]))
+        yield from (f"{number} {line}" for line in study.heard.lines)
         yield f"{number} labels {result}"
 
 

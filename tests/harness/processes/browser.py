@@ -20,7 +20,7 @@ AXE = Path(__file__).parents[2] / "vendor" / "axe-core" / "axe.min.js"
 def chromium() -> str | None:
     """Where a Chromium is, if there is one."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
+    return next((program for name in names if (program := shutil.which(name))), None)
 
 
 class _Wire:

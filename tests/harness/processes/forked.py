@@ -58,9 +58,9 @@ def _be_curious(notes: Path) -> None:
             asked = {"offset": "0", **request.query}
             place = tuple(asked[field] for field in ("session", "to", "number", "offset"))
             sender = read_signed(request.headers).seat
-            found = ReadBody(sender, place, hashlib.sha256(body).hexdigest())
+            read = ReadBody(sender, place, hashlib.sha256(body).hexdigest())
             with notes.open("a") as out:
-                out.write(json.dumps(asdict(found)) + "\n")
+                out.write(json.dumps(asdict(read)) + "\n")
         return body
 
     RequestHandlers._body = noted  # type: ignore[method-assign]

@@ -45,9 +45,13 @@ class Life:
         """While the block runs, the seat's steps are those of this life."""
         with pytest.MonkeyPatch.context() as patch:
             for kind, name in ((Journal, "commit"), (Journal, "forget"), (Journal, "open_session")):
-                patch.setattr(kind, name, self._before(kind, name, lambda one: one.path.parent))
+                patch.setattr(
+                    kind, name, self._before(kind, name, lambda subject: subject.path.parent)
+                )
             patch.setattr(Journal, "close", self._closing(Journal.close))
-            patch.setattr(SeatRuntime, "_take", self._before(SeatRuntime, "_take", lambda one: one))
+            patch.setattr(
+                SeatRuntime, "_take", self._before(SeatRuntime, "_take", lambda runtime: runtime)
+            )
             patch.setattr(RetryingLine, "post", self._before(RetryingLine, "post", _line))
             yield
 
@@ -63,10 +67,10 @@ class Life:
     def _before(self, kind: type, name: str, of: Callable[[Any], Any]) -> Callable[..., Any]:
         real = getattr(kind, name)
 
-        def counted(one: Any, *arguments: Any, **named: Any) -> Any:
-            if of(one).name == self.seat:
+        def counted(runtime: Any, *arguments: Any, **named: Any) -> Any:
+            if of(runtime).name == self.seat:
                 self.step(f"{kind.__name__}.{name}")
-            return real(one, *arguments, **named)
+            return real(runtime, *arguments, **named)
 
         return counted
 

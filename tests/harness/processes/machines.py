@@ -34,7 +34,7 @@ class Machine:
     name: str
     pid: int
     log: Path
-    told: list[dict[str, Any]] = field(default_factory=list)
+    past_lines: list[dict[str, Any]] = field(default_factory=list)
     taken: int = 0
     """The number of bytes of the log that were read already."""
 
@@ -45,8 +45,8 @@ class Machine:
                 log.seek(self.taken)
                 whole, end, _ = log.read().rpartition(b"\n")
             self.taken += len(whole + end)
-            self.told += [json.loads(line) for line in whole.splitlines()]
-        return self.told
+            self.past_lines += [json.loads(line) for line in whole.splitlines()]
+        return self.past_lines
 
     def until(self, event: str, *, seconds: float = 150.0, **like: Any) -> dict[str, Any]:
         """The first event of this kind that has these values."""
@@ -78,8 +78,8 @@ class Machine:
 
     def story(self) -> str:
         errors = Path(f"{self.log}.err")
-        told = [str(line) for line in self.lines() if line["event"] != "moved"]
-        return "\n".join([*told, errors.read_text() if errors.exists() else ""])
+        lines = [str(line) for line in self.lines() if line["event"] != "moved"]
+        return "\n".join([*lines, errors.read_text() if errors.exists() else ""])
 
     def until_moved(self, stage: str, letters: int, *, seconds: float = 150.0) -> None:
         """Until so many letters of a stage came or went."""
@@ -216,8 +216,8 @@ class Village:
         for machine in living:
             machine.signal(WHERE)
         time.sleep(2.0 if living else 0.0)
-        told = [f"== {name}\n{machine.story()}" for name, machine in self.machines.items()]
-        return "\n".join(told)
+        stories = [f"== {name}\n{machine.story()}" for name, machine in self.machines.items()]
+        return "\n".join(stories)
 
     @property
     def host(self) -> str:
@@ -250,19 +250,19 @@ class Village:
 
     def weights(self, *names: str) -> "np.ndarray[Any, Any]":
         """The weights that all these sites (all, unless told) hold, which must be the same."""
-        found = [self[site].result() for site in names or self.sites]
-        problems = [result for result in found if result.get("weights") is None]
+        results = [self[site].result() for site in names or self.sites]
+        problems = [result for result in results if result.get("weights") is None]
         assert not problems, (problems, *(machine.story() for machine in self.machines.values()))
-        assert all(result["weights"] == found[0]["weights"] for result in found)
-        return np.array(found[0]["weights"])
+        assert all(result["weights"] == results[0]["weights"] for result in results)
+        return np.array(results[0]["weights"])
 
     def check_model(self, *names: str, of: Sequence[str] = ()) -> None:
         """These sites (all, unless told) hold one model: that of a study in memory among them.
 
         `of` are those whose text is in it, if there were more.
         """
-        found, expected = self.weights(*names), self.scene.undisturbed(*(of or names))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+        weights, expected = self.weights(*names), self.scene.undisturbed(*(of or names))
+        np.testing.assert_allclose(weights, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
     def bodies(self) -> list[ReadBody]:
         """Every body that the coordinator's process has read of a letter, in order."""

@@ -21,7 +21,7 @@ def program(name: str) -> str | None:
     result = shutil.which(name)
     if result is not None:
         return result
-    versions = sorted(Path(_DEBIAN).glob(f"*/bin/{name}"), key=lambda one: float(one.parts[-3]))
+    versions = sorted(Path(_DEBIAN).glob(f"*/bin/{name}"), key=lambda path: float(path.parts[-3]))
     return str(versions[-1]) if versions else None
 
 

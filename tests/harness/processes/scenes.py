@@ -106,10 +106,10 @@ class Scene:
     def text(self) -> str:
         if self.arrangement:
             return BY_NAME[self.arrangement].text
-        found: Counter[str] = Counter()
+        counted: Counter[str] = Counter()
         for document in (each for mine in self.by_site.values() for each in mine):
-            found.update(set(re.findall(r"[a-z]{4,}", document.text.lower())))
-        words = [word for word, _ in found.most_common(self.features + 20)][20:]
+            counted.update(set(re.findall(r"[a-z]{4,}", document.text.lower())))
+        words = [word for word, _ in counted.most_common(self.features + 20)][20:]
         return TEXT.format(
             dictionary=self.dictionary,
             words=f"words = {json.dumps(words)}\n" if self.dictionary == "given" else "",

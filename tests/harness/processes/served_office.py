@@ -47,9 +47,9 @@ async def ask(served, asked, headers, *, body=b""):
         if response.status == 200:
             return 200, data
         assert response.content_type == "application/problem+json"
-        told = json.loads(data)
-        assert told["status"] == response.status
-        return response.status, told["type"].removeprefix("urn:sottovoce:problem:")
+        parsed = json.loads(data)
+        assert parsed["status"] == response.status
+        return response.status, parsed["type"].removeprefix("urn:sottovoce:problem:")
 
 
 def in_office(tmp_path, story):

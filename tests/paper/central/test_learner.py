@@ -130,8 +130,8 @@ def plan_and_fixed_bits(terms, moments):
     totals = RoundedTotals.of(sum(RoundedTotals.words(own) for own in moments.values()))
     plan = terms.solve_plan(totals)
     # A and the penalty together: the operand that is masked once, value by value.
-    told = MomentTerms(terms, totals, tuple(moments))
-    scale = told.matrix_scale.plus(told.penalty().scale)
+    moment_terms = MomentTerms(terms, totals, tuple(moments))
+    scale = moment_terms.matrix_scale.plus(moment_terms.penalty().scale)
     return plan, [scale.bits + plan.masking.kappa]
 
 
@@ -226,7 +226,7 @@ def test_bounds_too_small_for_the_data_raise_before_anything_is_sent() -> None:
     lying = rewriting(
         lambda packet: packet.recipient == "bob" and is_kind(packet, PublicTotals),
         PublicTotals,
-        lambda told: PublicTotals(told.documents, 256),
+        lambda totals: PublicTotals(totals.documents, 256),
     )
     seated = table(
         terms_for(),
@@ -260,11 +260,11 @@ def test_a_ceiling_below_the_spectrum_is_caught_at_the_end(monkeypatch) -> None:
 def test_moments_that_are_not_positive_semidefinite_are_refused() -> None:
     moments = Moments.of(np.eye(4), np.ones(4))
     moments._upper = np.diag([1.0, 1.0, 1.0, -0.5])
-    told = MomentTerms(terms_for(), RoundedTotals(20, 20.0), NAMES[:3])
+    moment_terms = MomentTerms(terms_for(), RoundedTotals(20, 20.0), NAMES[:3])
     with pytest.raises(MismatchError, match="expected 4 features and 1 class, found 4 and 2"):
-        told.written(Moments.of(np.eye(4), np.ones((4, 2))))
+        moment_terms.written(Moments.of(np.eye(4), np.ones((4, 2))))
     with pytest.raises(InputError, match=r"positive semidefinite .* found the eigenvalue -0\.5"):
-        told.written(moments)
+        moment_terms.written(moments)
     with pytest.raises(BoundError, match="at most 1 documents, found 1 and 4"):
         MomentTerms(terms_for(), RoundedTotals(1, 20.0), NAMES[:3]).written(
             Moments.of(np.eye(4), np.ones(4))
@@ -294,7 +294,7 @@ def test_totals_other_than_those_that_were_opened_are_refused() -> None:
     lying = rewriting(
         lambda packet: packet.recipient == "eve" and is_kind(packet, PublicTotals),
         PublicTotals,
-        lambda told: PublicTotals(told.documents + 1, told.ceiling),
+        lambda totals: PublicTotals(totals.documents + 1, totals.ceiling),
     )
     with pytest.raises(
         ViolationError, match="cate: the totals are not those that we opened ourselves"

@@ -66,12 +66,12 @@ def test_one_step_is_the_mean_and_needs_no_question() -> None:
 def test_trips_and_bytes_depend_on_public_numbers_alone() -> None:
     terms = terms_for()
     plan = terms.plan
-    one, other = (learn(terms, rados_for(terms, seed=seed), seed=seed) for seed in (1, 2))
-    assert one.traffic.bytes == other.traffic.bytes
+    first, other = (learn(terms, rados_for(terms, seed=seed), seed=seed) for seed in (1, 2))
+    assert first.traffic.bytes == other.traffic.bytes
     lines = plan.schedule.squarings + sealed_theta.division_plan(plan).steps + 1
     questions = (plan.schedule.steps - 1) * (2 + lines + 1)
     # Both forms of the rados, the steps, the goodbye (which answers the key).
-    assert one.traffic.trips("eve", "cate") == 2 + questions + 1
+    assert first.traffic.trips("eve", "cate") == 2 + questions + 1
 
 
 # What each party saw.

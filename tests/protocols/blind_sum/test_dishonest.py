@@ -219,20 +219,20 @@ def split_books(plan: Plan, who: Member, groups: tuple[tuple[str, ...], ...]) ->
     """Shows each group a book of its own, and carries whatever comes without looking at it."""
     this = plan.this
     keys = yield from gather(RoundKeys, this.peers)
-    told: dict[str, tuple[str, ...]] = {}
+    sets_sent: dict[str, tuple[str, ...]] = {}
     for group in groups:
         for name in group:
-            told.setdefault(name, group)
-    for name, group in told.items():
+            sets_sent.setdefault(name, group)
+    for name, group in sets_sent.items():
         yield Send(name, KeyBook(tuple(keys[peer].keys for peer in group)))
-    dealt = yield from gather(DealtShares, tuple(told))
-    for name, group in told.items():
+    dealt = yield from gather(DealtShares, tuple(sets_sent))
+    for name, group in sets_sent.items():
         graph = Graph.over(group, seed=dealt[name].shares.book)
         near = {peer: dealt[peer] for peer in group}
         boxes = boxes_for(near, graph)[name]
         bare = (msgspec.structs.replace(dealt[peer].shares, commitments=()) for peer in group)
         yield Send(name, ShareBook(tuple(bare), boxes))
-    yield from gather(MaskedParts, tuple(told))
+    yield from gather(MaskedParts, tuple(sets_sent))
 
 
 @pytest.mark.parametrize(

@@ -214,8 +214,8 @@ def test_who_comes_too_late_is_left_out_and_discarded(kind: type) -> None:
     assert check(plan, values, outcome) == ("alice", "bob", "dave")
     assert outcome.results["carol"] is None
     assert any(item.late for item in outcome.views["coordinator"].received)
-    told = outcome.views["carol"].of(LeftOut)
-    assert [message.step for message in told] == (
+    left_out = outcome.views["carol"].of(LeftOut)
+    assert [message.step for message in left_out] == (
         [] if kind is MaskedParts else ["keys" if kind is RoundKeys else "shares"]
     )
 

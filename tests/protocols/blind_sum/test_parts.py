@@ -54,8 +54,8 @@ class _Toy(Entropy):
 
 def test_fewer_shares_than_the_threshold_say_nothing() -> None:
     """For every share there is exactly one coefficient that makes it a share of any secret."""
-    one, other = bytes(32), b"\xff" * 32
-    share = split(one, count=2, threshold=2, entropy=_Toy(12345))[0]
+    first, other = bytes(32), b"\xff" * 32
+    share = split(first, count=2, threshold=2, entropy=_Toy(12345))[0]
     wanted = int.from_bytes(share) - int.from_bytes(other)
     assert split(other, count=2, threshold=2, entropy=_Toy(wanted % PRIME))[0] == share
 
@@ -112,8 +112,8 @@ def test_thresholds_never_allow_both_secrets_of_a_peer(count: int) -> None:
     if count <= ALL_UP_TO:
         assert {dealing.threshold(peer) for peer in peers} == {count // 2 + 1}
         assert all(
-            set(one) & set(other)
-            for one, other in combinations(combinations(peers, count // 2 + 1), 2)
+            set(first) & set(other)
+            for first, other in combinations(combinations(peers, count // 2 + 1), 2)
         )
 
 

@@ -184,7 +184,7 @@ def test_neighbours_change_from_ring_to_ring(peers: int) -> None:
             {frozenset((a, b)) for a, b in zip(o, (*o[1:], o[0]), strict=True)} for o in orders
         ]
         if count <= most:
-            assert all(not one & other for one, other in combinations(edges, 2))
+            assert all(not first & other for first, other in combinations(edges, 2))
             assert all(isolating(orders, name) == 2 * count for name in names)
         else:
             assert all(isolating(orders, name) >= min(3, 2 * count) for name in names)

@@ -149,8 +149,8 @@ def test_only_labels_come_out(members: int, threshold: int) -> None:
     for kind in (MaskedScore, MaskedProduct):
         for message in view.of(kind):
             for plane, residues in enumerate(message.share.planes()):
-                found = residues.reshape(-1).tolist()
-                assert_looks_uniform(found, PRIMES[plane], what=kind.__name__)
+                values = residues.reshape(-1).tolist()
+                assert_looks_uniform(values, PRIMES[plane], what=kind.__name__)
     # The asker gets shares of labels alone; all labels are 1, yet every share is noise.
     kinds = {type(item.message) for item in outcome.views["asker"].received}
     assert kinds == {QuorumLabel}
@@ -233,8 +233,8 @@ def whatever_comes(plan: LabelPlan) -> Party[Any]:
         message = yield from receive(member, QuorumLabel)
         shares[member] = message.share.planes()
     degree = plan.quorum.threshold
-    found = put_together(shares, degree=degree, quorum=plan.quorum, what="labels")[0]
-    return np.where(found > PRIMES[0] // 2, found.astype(np.int64) - PRIMES[0], found)
+    labels = put_together(shares, degree=degree, quorum=plan.quorum, what="labels")[0]
+    return np.where(labels > PRIMES[0] // 2, labels.astype(np.int64) - PRIMES[0], labels)
 
 
 def larger(scores: int) -> Query:
@@ -282,11 +282,11 @@ def test_a_number_that_is_no_bit_opens_as_a_random_one(
     with pytest.raises(ViolationError, match="found a larger number"):
         talk(quorum, member, check_openings(quorum, bits.shape))
     monkeypatch.setattr(bit_check, "refuse_others", lambda *_: None)
-    found = []
+    opened = []
     for seed in range(3):
         outcome = talk(quorum, member, check_openings(quorum, bits.shape), seed=seed)
-        found += outcome.results[OPENER].ravel().tolist()
-    assert len(set(found)) == 6
+        opened += outcome.results[OPENER].ravel().tolist()
+    assert len(set(opened)) == 6
     shares |= shared(quorum, bits % 2, BIT_BASE)
     outcome = talk(quorum, member, check_openings(quorum, bits.shape))
     assert not outcome.results[OPENER].any()
@@ -414,12 +414,12 @@ def test_a_coordinator_can_make_a_label_another_bit_of_the_score_and_no_more() -
         added[0, 5] = 1
         return BIT_BASE.add(value, added)
 
-    found = mine.run(opening=tells(openings, lie)).results[ASKER].ravel().tolist()
+    labels = mine.run(opening=tells(openings, lie)).results[ASKER].ravel().tolist()
     lower = (rows @ model).ravel() % 2**low_bits
-    assert found == [
+    assert labels == [
         int(number % 2**low_bits >= low) for number, low in zip(masked, lower, strict=True)
     ]
-    assert {0, 1} == set(found)
+    assert {0, 1} == set(labels)
 
 
 def test_with_more_classes_a_coordinator_can_choose_the_match_that_a_label_tells() -> None:
@@ -436,7 +436,7 @@ def test_with_more_classes_a_coordinator_can_choose_the_match_that_a_label_tells
         # The winner of the first match wins every further one.
         return mine.plan.base.add(value, mine.plan.base.of(np.full(value.shape[1:], 2**20)))
 
-    found = mine.run(opening=tells(openings, lie)).results[ASKER].ravel()
+    labels = mine.run(opening=tells(openings, lie)).results[ASKER].ravel()
     scores = rows @ model
-    assert found.tolist() == scores[:, :2].argmax(axis=1).tolist()
+    assert labels.tolist() == scores[:, :2].argmax(axis=1).tolist()
     assert (scores.argmax(axis=1) == 2).any()

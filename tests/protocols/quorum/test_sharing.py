@@ -133,7 +133,7 @@ def test_a_minoritys_shares_fit_every_secret_equally_often() -> None:
         secret: sorted((secret + slope * 2) % prime for slope in range(prime))
         for secret in range(prime)
     }
-    assert all(found == list(range(prime)) for found in seen.values())
+    assert all(values == list(range(prime)) for values in seen.values())
     pairs = {
         (secret, (secret + a + b) % prime, (secret + 2 * a + 4 * b) % prime)
         for secret, a, b in product(range(prime), repeat=3)

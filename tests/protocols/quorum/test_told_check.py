@@ -40,17 +40,17 @@ class Pushing(Meddler):
     def __init__(self, mine: Case, added: int, *, at: int = 3) -> None:
         self.mine, self.added, self.at = mine, added, at
         self.openings = len(list(solve_openings(mine.plan)))
-        self.told = 0
+        self.sent = 0
         self.shares: dict[str, np.ndarray] = {}
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
         members = len(self.mine.quorum.members)
         if is_kind(packet, OpenedValues):
-            place = self.told // members
-            self.told += 1
+            place = self.sent // members
+            self.sent += 1
             if place in (self.at, self.openings - 1):
                 return (self.changed(packet, last=place != self.at),)
-        if is_kind(packet, MaskedDividend) and self.told == (self.at + 1) * members:
+        if is_kind(packet, MaskedDividend) and self.sent == (self.at + 1) * members:
             message = Codec().decode(packet.body, MaskedDividend)
             self.shares.setdefault(packet.sender, message.share.planes())
         return (packet,)
@@ -137,17 +137,17 @@ class Growing(Meddler):
     """
 
     def __init__(self, mine: Case) -> None:
-        self.mine, self.told = mine, 0
+        self.mine, self.sent = mine, 0
         self.openings = len(list(solve_openings(mine.plan)))
         self.shares: list[dict[str, np.ndarray]] = [{} for _ in mine.plan.solve.steps]
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
-        place = self.told // len(self.mine.quorum.members)
+        place = self.sent // len(self.mine.quorum.members)
         if is_kind(packet, MaskedDividend) and place < len(self.shares):
             message = Codec().decode(packet.body, MaskedDividend)
             self.shares[place][packet.sender] = message.share.planes()
         if is_kind(packet, OpenedValues):
-            self.told += 1
+            self.sent += 1
             if place < len(self.shares):
                 # What is told is of the right sign, so that numbers grow on.
                 quotients = self.opened(place) >> self.mine.plan.truncation.shift

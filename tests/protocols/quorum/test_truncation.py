@@ -47,8 +47,8 @@ def test_a_product_comes_back_divided(
     opening = truncation.opening(quorum, (len(pairs),))
     outcome = talk(quorum, member, [opening], seed=seed)
     quotients = base.signed(joined(quorum, outcome)).tolist()
-    for quotient, (one, other) in zip(quotients, pairs, strict=True):
-        assert abs(quotient - one * other / 2**shift) < (threshold + 2) / 2
+    for quotient, (x, y) in zip(quotients, pairs, strict=True):
+        assert abs(quotient - x * y / 2**shift) < (threshold + 2) / 2
 
 
 @pytest.mark.parametrize("dealers", [1, 2, pytest.param(3, marks=pytest.mark.soak)])
@@ -61,9 +61,9 @@ def test_every_value_and_every_mask_in_a_small_range(dealers: int) -> None:
         for masks in product(range(top), repeat=dealers):
             z = value + truncation.offset + sum(masks)
             assert 0 <= z < truncation.limit
-            told = base.of(np.array([z >> truncation.shift]))
+            opened = base.of(np.array([z >> truncation.shift]))
             dealt = base.of(np.array([sum(mask >> truncation.shift for mask in masks)]))
-            quotient = int(base.signed(truncation.finish(told, dealt))[0])
+            quotient = int(base.signed(truncation.finish(opened, dealt))[0])
             errors.append(quotient - value / 4)
         assert max(map(abs, errors)) < (dealers + 1) / 2
         assert abs(math.fsum(errors) / len(errors)) <= (dealers - 1) / 8
@@ -78,8 +78,8 @@ def test_what_is_opened_hardly_depends_on_the_value() -> None:
         value: Counter(value + truncation.offset + mask for mask in range(masks))
         for value in range(-(2**bits) + 1, 2**bits)
     }
-    for one, other in product(seen.values(), repeat=2):
-        differing = sum(abs(one[z] - other[z]) for z in one.keys() | other.keys())
+    for first, other in product(seen.values(), repeat=2):
+        differing = sum(abs(first[z] - other[z]) for z in first.keys() | other.keys())
         assert differing / masks / 2 <= 2.0 ** (1 - hiding)
 
 
@@ -142,10 +142,10 @@ def test_bounds_that_do_not_fit_are_refused_beforehand(
 def test_exact_products(members: int, threshold: int) -> None:
     quorum, base = quorum_of(members, threshold), Base(3)
     left, right = np.array([2**30, -5, 0]), np.array([-(2**29), 7, 9])
-    one, other = shared(quorum, left, base), shared(quorum, right, base, seed=60)
+    first, other = shared(quorum, left, base), shared(quorum, right, base, seed=60)
 
     def member(seat: QuorumMember) -> Party[Planes]:
-        return (yield from multiplied(seat, one[seat.name], other[seat.name], purpose="test"))
+        return (yield from multiplied(seat, first[seat.name], other[seat.name], purpose="test"))
 
     outcome = talk(quorum, member, [reduction(quorum, base, (3,))])
     assert base.signed(joined(quorum, outcome)).tolist() == (left * right).tolist()

@@ -115,8 +115,8 @@ def test_the_key_holder_sees_noise_and_a_forgotten_mask_would_show() -> None:
 
 def test_bits_and_trips_depend_on_public_numbers_alone() -> None:
     plan = plan_for()
-    one, other = (descend(rados_for(plan, seed=seed), plan) for seed in (1, 2))
-    assert one.traffic.bytes == other.traffic.bytes
+    first, other = (descend(rados_for(plan, seed=seed), plan) for seed in (1, 2))
+    assert first.traffic.bytes == other.traffic.bytes
 
 
 def test_centring_needs_a_power_of_two() -> None:

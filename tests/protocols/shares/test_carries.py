@@ -131,8 +131,8 @@ def zero_places(values: list[int], plan: CarryPlan) -> list[int]:
         place
         for start in range(0, len(values), plan.tests)
         for prime in plan.primes
-        for place, one in enumerate(values[start : start + plan.tests])
-        if one % prime == 0
+        for place, value in enumerate(values[start : start + plan.tests])
+        if value % prime == 0
     ]
 
 
@@ -193,7 +193,7 @@ def test_the_asker_receives_ciphertexts_alone() -> None:
 
 def test_any_two_numbers_look_the_same_from_outside() -> None:
     ring = Ring(36)
-    one, other = (
+    first, other = (
         [
             (message.sender, type(message.message), message.size)
             for name in ("coordinator", "alice")
@@ -201,7 +201,7 @@ def test_any_two_numbers_look_the_same_from_outside() -> None:
         ]
         for value in (0, -(2**33))
     )
-    assert one == other
+    assert first == other
 
 
 def test_a_key_too_short_for_one_comparison_is_refused() -> None:

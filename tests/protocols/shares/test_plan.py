@@ -49,8 +49,8 @@ def test_in_real_numbers_the_steps_keep_their_promises(
         d = dividend / 2.0**plan.shift
         theta, r = theta + d, r - t * 2.0**plan.matrix_bits * d
         theta, d, r = (part * 2.0**step.doublings for part in (theta, d, r))
-    found = theta / 2.0**plan.solution.fraction_bits
-    assert np.allclose(found, b / t, rtol=2**-14)
+    solution = theta / 2.0**plan.solution.fraction_bits
+    assert np.allclose(solution, b / t, rtol=2**-14)
     assert np.abs(r).max() / 2.0**plan.residual_shift < plan.residual_bound
     assert np.abs(theta).max() < plan.solution.bound
 
@@ -132,19 +132,21 @@ def test_constants_are_those_of_exact_arithmetic(stored: dict[str, Any]) -> None
     system = System(64, 2, 4000, stored["penalty"], stored["ceiling"])
     plan = ShareSolvePlan.fit(system, matrix_bits=21, vector_bits=24)
     assert plan.constant_bits == stored["constant_bits"]
-    found = [[step.momentum, step.gain] for step in plan.steps]
-    known = min(len(found), len(stored["constants"]))
+    constants = [[step.momentum, step.gain] for step in plan.steps]
+    known = min(len(constants), len(stored["constants"]))
     assert known >= 5
-    assert found[:known] == stored["constants"][:known]
+    assert constants[:known] == stored["constants"][:known]
 
 
 @pytest.mark.parametrize("condition", [26159, 52247, 60000])
 def test_where_rounding_falls_badly_another_bit_is_taken(condition: float) -> None:
     """With 12 bits the momentum of a condition of 52,247 is such that the iteration crawls."""
-    found = course.ExactIteration.of(System(35, 1, 200, 1.0, float(condition)), course.PRECISION)
-    assert found.residuals[-1] <= course.PRECISION
-    assert len(found.constants) <= course.expected_steps(condition, course.PRECISION)
-    assert found.constant_bits - course.constant_bits(condition) in {0, 1, 2}
+    iteration = course.ExactIteration.of(
+        System(35, 1, 200, 1.0, float(condition)), course.PRECISION
+    )
+    assert iteration.residuals[-1] <= course.PRECISION
+    assert len(iteration.constants) <= course.expected_steps(condition, course.PRECISION)
+    assert iteration.constant_bits - course.constant_bits(condition) in {0, 1, 2}
 
 
 def test_a_bit_that_saves_one_step_in_twenty_is_taken_where_there_is_room() -> None:

@@ -119,8 +119,8 @@ def test_what_the_asker_is_told_is_below_the_number_of_classes(
 ) -> None:
     """Uniform by itself: only the asker's own share makes it a label."""
     outcome = ask(np.tile([scores], (120, 1)), bound=2**33)
-    (told,) = outcome.views["alice"].of(LabelShare)
-    counts = np.bincount(told.words.array().astype(np.int64), minlength=below)
+    (message,) = outcome.views["alice"].of(LabelShare)
+    counts = np.bincount(message.words.array().astype(np.int64), minlength=below)
     assert len(counts) == below
     assert counts.min() > 120 / below / 2
     assert len(set(outcome.results["alice"].tolist())) == 1
@@ -137,11 +137,11 @@ def test_a_deviating_asker_reads_a_number_below_the_classes_of_what_it_had_opene
     def thief() -> Party[Words]:
         for _ in verdict.levels():
             yield from ask_signs(mine, np.zeros((4, 1), np.uint64), ring=verdict.ring)
-            told = yield from receive("coordinator", Choices)
+            message = yield from receive("coordinator", Choices)
             whole = Plain(np.full(4, secret << plan.place, dtype=object), Scale(0, 2**600))
             residues = KEY.public.embedded(whole.flat())
             stolen = Unsent(KEY.public, tuple(residues), Layout((4,)), plan.difference)
-            packed = (stolen + told.kept).within(plan.scale).packed(slots)
+            packed = (stolen + message.kept).within(plan.scale).packed(slots)
             yield Send("coordinator", MaskedChoices(packed.for_key_holder(entropy=mine.entropy)))
         answer = yield from receive("coordinator", LabelShare)
         return answer.words.array()
@@ -151,8 +151,8 @@ def test_a_deviating_asker_reads_a_number_below_the_classes_of_what_it_had_opene
         "coordinator": give_labels(first, verdict, np.zeros((4, 3), np.uint64)),
         "alice": thief(),
     }
-    told = converse(programs, codec=CODEC).results["alice"]
-    assert told.max() < 3
+    labels = converse(programs, codec=CODEC).results["alice"]
+    assert labels.max() < 3
     assert secret > 3
 
 

@@ -37,7 +37,7 @@ def test_every_block_costs_what_the_model_says(block: Block) -> None:
     )
     assert result == cost
     np.testing.assert_allclose(
-        block.found(key, outcome.results[EVALUATOR]), block.ideal, atol=block.exact or 1e-9
+        block.outcome_of(key, outcome.results[EVALUATOR]), block.ideal, atol=block.exact or 1e-9
     )
 
 
@@ -54,7 +54,7 @@ def test_bytes_are_those_of_ciphertexts_and_small_heads(block: Block) -> None:
 
 
 def test_costs_add_up_and_multiply() -> None:
-    one = Cost(1, 2, 3, 4, 5)
-    assert one + one == one * 2
-    assert (one * 3).ciphertext_bytes(2048) == 15 * 512
-    assert (one.rerandomisations, one.decryptions, one.encryptions) == (2, 2, 3)
+    cost = Cost(1, 2, 3, 4, 5)
+    assert cost + cost == cost * 2
+    assert (cost * 3).ciphertext_bytes(2048) == 15 * 512
+    assert (cost.rerandomisations, cost.decryptions, cost.encryptions) == (2, 2, 3)

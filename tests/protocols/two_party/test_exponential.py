@@ -62,11 +62,11 @@ def test_sealed_equals_plain_equals_exp(values) -> None:
 def test_the_plain_twin_keeps_its_bound_for_every_plan(bound, tolerance) -> None:
     plan = ExpPlan.of(bound, tolerance=tolerance)
     x = Plain.of(np.linspace(-bound, bound, 41), plan.input_scale)
-    found, exact = plain_exponential(x, plan).floats(), np.exp(x.floats() - bound)
-    assert np.all(np.abs(found - exact) <= plan.error_bound(x.floats()))
+    computed, exact = plain_exponential(x, plan).floats(), np.exp(x.floats() - bound)
+    assert np.all(np.abs(computed - exact) <= plan.error_bound(x.floats()))
     # Relatively: the polynomial's own error, at its worst at −bound, and the roundings' at 0.
-    middle = len(found) // 2
-    assert abs(found[middle] / exact[middle] - 1) < tolerance / 4 + 2.0**-14
+    middle = len(computed) // 2
+    assert abs(computed[middle] / exact[middle] - 1) < tolerance / 4 + 2.0**-14
     assert np.all(plan.error_bound(0.0) <= tolerance * np.exp(-bound))
 
 

@@ -113,9 +113,9 @@ def test_a_slot_that_holds_more_than_any_number_may_does_not(digit: int) -> None
     numbers = np.zeros(7, dtype=object)
     numbers[2] = digit
     wide = encrypt(KEY.public, Plain(numbers, Scale(scale.fraction_bits, 2**72)), **seal)
-    told = wide.within(scale)
+    narrowed = wide.within(scale)
     program = moments_are_plausible(
-        sealed, [told, told], BOUNDS, masking=PLAN.masking, entropy=SeededEntropy(2)
+        sealed, [narrowed, narrowed], BOUNDS, masking=PLAN.masking, entropy=SeededEntropy(2)
     )
     outcome = talk(KEY, program, [moment_check_stage(KEY, entropy=SeededEntropy(3))])
     assert not outcome.results[EVALUATOR]
@@ -133,8 +133,8 @@ def test_the_key_holder_sees_noise_that_the_moments_do_not_move() -> None:
         numbers = [*decrypt(KEY, question.diagonals).flat(), *decrypt(KEY, question.vectors).flat()]
         seen.append(numbers)
     slots = PLAN.slots(KEY.public.plaintext_bits)
-    for one, other in zip(*seen, strict=True):
-        assert abs(one - other).bit_length() + 30 < slots.width
+    for first, other in zip(*seen, strict=True):
+        assert abs(first - other).bit_length() + 30 < slots.width
     spread = [number.bit_length() for number in seen[0]]
     assert np.mean(spread) > slots.width - 5
 

@@ -180,15 +180,15 @@ def test_several_fixed_operands_keep_their_places() -> None:
         first = yield from fix(sealed([[2]], SCALE), entropy=entropy)
         second = yield from fix(sealed([[5]], SCALE), entropy=entropy, place=1)
         x = sealed([3], SCALE)
-        one = yield from times_fixed(x, first, entropy=entropy)
+        product = yield from times_fixed(x, first, entropy=entropy)
         other = yield from times_fixed(x, second, entropy=entropy)
-        return one, other
+        return product, other
 
     held = FixedFactors(KEY, places=2)
-    one, other = run(program(), stages=[held.rules(budget=2, entropy=SeededEntropy(5))]).results[
-        EVALUATOR
-    ]
-    assert (opened(KEY, one), opened(KEY, other)) == ([6], [15])
+    product, other = run(
+        program(), stages=[held.rules(budget=2, entropy=SeededEntropy(5))]
+    ).results[EVALUATOR]
+    assert (opened(KEY, product), opened(KEY, other)) == ([6], [15])
 
 
 def test_a_place_that_is_not_there_is_refused_naming_the_asker() -> None:

@@ -32,7 +32,7 @@ def seal(values, scale, slots=None):
     return plain, encrypt(KEY.public, plain, slots=slots, entropy=SeededEntropy(1))
 
 
-def found(program, stages):
+def converse(program, stages):
     return decrypt(KEY, talk(KEY, program, stages).results[EVALUATOR]).floats()
 
 
@@ -40,7 +40,7 @@ def check_exponential(bound, tolerance, kappa):
     plan = ExpPlan.of(bound, tolerance=tolerance, masking=Masking(kappa))
     plain, x = seal([-bound, 0, bound], plan.input_scale, plan.slots(BITS))
     rule = exponential_rule(KEY, plan, entropy=SeededEntropy(3))
-    values = found(exponential(x, plan, entropy=SeededEntropy(2)), [[rule]])
+    values = converse(exponential(x, plan, entropy=SeededEntropy(2)), [[rule]])
     error = np.abs(values - np.exp(plain.floats() - bound))
     assert np.all(error <= plan.error_bound(plain.floats()))
 
@@ -52,7 +52,7 @@ def check_division(lower, ratio, tolerance, kappa):
     ends = [lower * (1 + 1e-5), lower * np.sqrt(ratio) * (1 + 1e-6), lower * ratio]
     d, D = seal(np.clip(ends, None, plan.upper), plan.divisor, slots)
     rule = division_rule(KEY, plan, entropy=SeededEntropy(3))
-    quotients = found(divide(N, D, plan, entropy=SeededEntropy(2)), [[rule]])
+    quotients = converse(divide(N, D, plan, entropy=SeededEntropy(2)), [[rule]])
     exact = n.floats() / d.floats()
     assert np.all(np.abs(quotients - exact) <= plan.error_bound(exact) * (1 + 1e-9))
 
@@ -62,7 +62,7 @@ def check_logarithm(lower, ratio, tolerance, kappa):
     ends = np.clip([lower * (1 + 1e-5), lower * ratio], None, plan.upper)
     plain, x = seal(ends, plan.input_scale)
     rules = logarithm_rules(KEY, plan, entropy=SeededEntropy(3))
-    values = found(logarithm(x, plan, entropy=SeededEntropy(2)), [rules])
+    values = converse(logarithm(x, plan, entropy=SeededEntropy(2)), [rules])
     assert np.abs(values - np.log(plain.floats())).max() <= plan.error_bound()
 
 
@@ -80,7 +80,7 @@ def check_inverse(size, lower, ratio, order, kappa):
     )
     plain, A = seal(system(size, lower, ratio, 1), plan.matrix_scale(plan.upper), plan.slots(BITS))
     rule = invert_rule(KEY, plan, entropy=SeededEntropy(3))
-    inverse = found(invert(A, plan, entropy=SeededEntropy(2)), [[rule]])
+    inverse = converse(invert(A, plan, entropy=SeededEntropy(2)), [[rule]])
     error = np.linalg.norm(inverse - np.linalg.inv(plain.floats()), 2)
     assert error <= plan.error_bound()
 

@@ -27,9 +27,9 @@ def test_the_same_seeds_give_the_same_bytes(vector) -> None:
     block = block_of(vector)
     assert VECTORS["seeds"] == SEEDS
     assert (block.bits, block.key.public.fingerprint) == (vector["bits"], vector["key"])
-    packets, found = record(block)
+    packets, outcome = record(block)
     assert [to_json(packet) for packet in packets] == vector["packets"]
-    np.testing.assert_allclose(found, vector["found"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outcome, vector["found"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(vector["found"], block.ideal, rtol=0, atol=block.exact or 1e-9)
 
 
@@ -47,7 +47,7 @@ def test_each_party_alone_says_what_it_said(vector, party) -> None:
     assert said == [packet for packet in packets if packet.sender == party]
     assert seat.finished
     if party == EVALUATOR:
-        result = block.found(block.key, seat.result)
+        result = block.outcome_of(block.key, seat.result)
         np.testing.assert_allclose(result, vector["found"], rtol=0, atol=1e-12)
 
 

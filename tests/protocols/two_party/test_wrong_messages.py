@@ -109,5 +109,5 @@ def test_a_lost_message_stops_it_and_a_repeated_one_changes_nothing(block: Block
         with pytest.raises(AbsenceError, match=r"no program can continue: .* waits for"):
             talk(block, Change(first, lambda packet: ()))
         again = talk(block, Change(first, lambda packet: (packet, packet)))
-        expected = block.found(block.key, honest.results[EVALUATOR])
-        assert block.found(block.key, again.results[EVALUATOR]) == expected
+        expected = block.outcome_of(block.key, honest.results[EVALUATOR])
+        assert block.outcome_of(block.key, again.results[EVALUATOR]) == expected
