@@ -55,13 +55,23 @@ class OurError(SottovoceError):
 class InputError(OurError, ValueError):
     """A user's input cannot be used (a ValueError too, as scikit-learn's contract asks).
 
-    `setting` names the setting of a plan that is wrong, where one is.
+    `reason` is what is wrong, and `place` where: what the message begins with. `setting` names the
+    setting of a plan that is wrong, where one is, and `line` its line in a file.
     """
 
-    def __init__(self, message: str, *, hints: tuple[str, ...] = (), setting: str = "") -> None:
-        """Keep the `message`, and which setting it is about."""
-        super().__init__(message, hints=hints)
-        self.setting = setting
+    def __init__(
+        self,
+        reason: str,
+        *,
+        hints: tuple[str, ...] = (),
+        place: str = "",
+        setting: str = "",
+        line: int = 0,
+    ) -> None:
+        """Keep the parts of the message, and put it together."""
+        super().__init__(f"{place}: {reason}" if place else reason, hints=hints)
+        self.reason, self.place = reason, place
+        self.setting, self.line = setting, line
 
 
 class RareClassError(InputError):
@@ -75,6 +85,7 @@ class SettingFault(NamedTuple):
     setting: str
     message: str
     hint: str = ""
+    place: str = "plan"
 
 
 def refuse_faults(faults: Iterable[SettingFault]) -> None:
@@ -82,7 +93,7 @@ def refuse_faults(faults: Iterable[SettingFault]) -> None:
     for fault in faults:
         if fault.wrong:
             hints = (fault.hint,) if fault.hint else ()
-            raise InputError(f"plan: {fault.message}", hints=hints, setting=fault.setting)
+            raise InputError(fault.message, hints=hints, place=fault.place, setting=fault.setting)
 
 
 class BoundError(OurError, OverflowError):

@@ -30,6 +30,8 @@ def texts(node: ast.AST) -> Iterator[str]:
             value.value if isinstance(value, ast.Constant) else PLACEHOLDER for value in node.values
         )
         yield "".join(map(str, parts))
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Hint":
+        yield "".join(text for piece in node.args for text in texts(piece))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:

@@ -118,6 +118,8 @@ def _texts(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.JoinedStr):
         parts = (value.value if isinstance(value, ast.Constant) else "…" for value in node.values)
         yield "".join(map(str, parts))
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Hint":
+        yield "".join(text for piece in node.args for text in _texts(piece))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:

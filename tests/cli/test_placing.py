@@ -1,5 +1,6 @@
 """A command that a message proposes can be typed as it stands, also by who gave `--home`."""
 
+import ast
 import re
 from collections.abc import Iterator
 from io import StringIO
@@ -7,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import sottovoce
+from harness.processes.parsing import commands_in
 from sottovoce import cli
 from sottovoce.cli import program, shell_words
 from sottovoce.cli.consent import asked
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 
 
 @pytest.fixture(autouse=True)
@@ -22,28 +26,49 @@ def forgotten() -> Iterator[None]:
 
 def test_without_the_option_nothing_is_added() -> None:
     shell_words.note_home(None)
-    assert shell_words.placed("sottovoce status") == "sottovoce status"
+    assert shell_words.placed(ShellCommand("sottovoce status")) == "sottovoce status"
 
 
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("sottovoce status", "sottovoce status --home 'my site'"),
+        (ShellCommand("sottovoce status"), "sottovoce status --home 'my site'"),
         (
-            "`sottovoce join --study a1` continues",
+            Hint("`", ShellCommand("sottovoce join --study a1"), "` continues"),
             "`sottovoce join --home 'my site' --study a1` continues",
         ),
-        ("sottovoce study invite NAME", "sottovoce study invite --home 'my site' NAME"),
-        ("sottovoce join, until it is over", "sottovoce join --home 'my site', until it is over"),
-        ("sottovoce join again", "sottovoce join --home 'my site' again"),
-        ("sottovoce serve --home other", "sottovoce serve --home other"),
-        ("sottovoce data inspect FILE", "sottovoce data inspect FILE"),
-        ("sottovoce is quiet", "sottovoce is quiet"),
+        (
+            ShellCommand("sottovoce study invite NAME"),
+            "sottovoce study invite --home 'my site' NAME",
+        ),
+        (ShellCommand("sottovoce serve --home other"), "sottovoce serve --home other"),
+        (ShellCommand("sottovoce data inspect FILE"), "sottovoce data inspect FILE"),
+        ("sottovoce status is quiet", "sottovoce status is quiet"),
     ],
 )
 def test_commands_name_the_folder_that_was_given(said: str, shown: str) -> None:
     shell_words.note_home(Path("my site"))
     assert shell_words.placed(said) == shown
+
+
+def test_every_command_in_a_hint_is_one_as_data() -> None:
+    """No hint is searched for commands, so one that is plain words would lack --home."""
+    plain = []
+    for path in sorted(Path(sottovoce.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hints":
+                plain += [(path.name, text) for text in _words_in(node.value) if commands_in(text)]
+    assert plain == []
+
+
+def _words_in(node: ast.AST) -> Iterator[str]:
+    """Every text below a node that is no command as data."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "ShellCommand":
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    for child in ast.iter_child_nodes(node):
+        yield from _words_in(child)
 
 
 def test_a_hint_works_where_it_is_typed(

@@ -95,7 +95,7 @@ def test_studies_in_other_arrangements_under_random_faults(folder: Path, story: 
 
 
 def test_a_quorum_under_random_faults(folder: Path) -> None:
-    ends = [world.sites["coordinator"].finished for world in told("spare", range(2), folder)]
+    ends = [world.sites["coordinator"].finished for world in worlds("spare", range(2), folder)]
     assert any(ends)
 
 

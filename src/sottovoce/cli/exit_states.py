@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import InputError, SottovoceError, StoppedError, WithdrawnError
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.memberships import SeatStatus
@@ -46,10 +47,10 @@ def check_trained(study: "JoinedStudy") -> None:
     if all(seat.phase not in begun for seat in seats):
         return
     phases = ", ".join(f"{seat.seat} {seat.phase}" for seat in seats)
-    hints = [f"its progress: sottovoce status --study {study.id}"]
+    hints = [Hint("its progress: ", ShellCommand(f"sottovoce status --study {study.id}"))]
     if not any(map(is_running, seats)):
         # A second process beside the one that takes part would only wait for it.
-        hints.append(f"to continue it: sottovoce join --study {study.id}")
+        hints.append(Hint("to continue it: ", ShellCommand(f"sottovoce join --study {study.id}")))
     raise InputError(
         f"study {study.invitation.title!r}: expected a finished training, found {phases}",
         hints=tuple(hints),
@@ -63,7 +64,9 @@ def stopped(study: "JoinedStudy", why: str) -> StoppedError:
         hints=(
             # Without our --home: it is typed at another machine.
             f"ask the coordinator to begin again, by `study create --from {study.id}` there",
-            f"what left this site: sottovoce ledger show --study {study.id}",
+            Hint(
+                "what left this site: ", ShellCommand(f"sottovoce ledger show --study {study.id}")
+            ),
         ),
     )
 
@@ -74,5 +77,10 @@ def withdrawn(study: "JoinedStudy", why: str = "") -> SottovoceError:
     return WithdrawnError(
         f"study {study.invitation.title!r}: this site takes no part, because {because}, and "
         f"cannot return",
-        hints=(f"what left this site before: sottovoce ledger show --study {study.id}",),
+        hints=(
+            Hint(
+                "what left this site before: ",
+                ShellCommand(f"sottovoce ledger show --study {study.id}"),
+            ),
+        ),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sottovoce.cli.shell_words import placed
 from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 from sottovoce.wire.addresses import without_secrets
 
 if TYPE_CHECKING:
@@ -116,4 +117,4 @@ def hand_out(
     for invited, invitation in letters:
         screen.say(f"\n{invited.organisation} ({', '.join(invitation.seats)}):")
         screen.say(invitation.line if out is None else f"  in {out / invited.name}")
-    screen.say(placed("\nnext: sottovoce serve"))
+    screen.say(placed("\nnext: ", ShellCommand("sottovoce serve")))

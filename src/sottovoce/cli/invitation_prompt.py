@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.invitations import Invitation
@@ -50,7 +51,7 @@ def check_seats(site: "Site", given: "Invitation") -> None:
                 f"invitation: expected one for {', '.join(seats)}, this site's seats in "
                 f"{study.id}, found one for {', '.join(given.seats)}, and nothing was changed",
                 hints=(
-                    f"to continue: sottovoce join --study {study.id}",
+                    Hint("to continue: ", ShellCommand(f"sottovoce join --study {study.id}")),
                     "or join as another site: --home FOLDER",
                 ),
             )
@@ -68,7 +69,7 @@ def _content(given: str) -> tuple[str, str]:
         inside = sorted(inner.name for inner in path.iterdir())
         raise InputError(
             f"invitation: expected a line or a file that holds it, found the folder {given}",
-            hints=tuple(f"sottovoce join {path / name}" for name in inside[:3]),
+            hints=tuple(ShellCommand(f"sottovoce join {path / name}") for name in inside[:3]),
         ) from None
     except PermissionError:
         raise InputError(f"{given}: cannot be read (permission denied)") from None

@@ -1,6 +1,5 @@
 """Adds `--home` to the commands in our hints, so that they work where they are typed."""
 
-import re
 import shlex
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,7 +9,8 @@ from typing import Any
 
 import typer
 
-_COMMAND = re.compile(r"\bsottovoce((?: [a-z][a-z0-9]*)+)(?! --home| --help)\b")
+from sottovoce.hints import ShellCommand, rewritten
+
 _given: ContextVar[Path | None] = ContextVar("the folder that --home gave", default=None)
 _roots: list[Callable[[], Any]] = []
 
@@ -25,20 +25,24 @@ def note_home(home: Path | None) -> None:
     _given.set(home)
 
 
-def placed(words: str) -> str:
-    """The same text, in which every command that takes `--home` has ours."""
+def placed(*pieces: str) -> str:
+    """The pieces joined; in hints every command that takes `--home` has ours."""
     home = _given.get()
     if home is None:
-        return words
-    option = f" --home {shlex.quote(str(home))}"
+        return "".join(pieces)
 
-    def at_home(command: re.Match[str]) -> str:
-        names = _path(command[1].split())
-        end = command.start(1) + sum(len(name) + 1 for name in names)
-        typed = words[command.start() : end]
-        return (typed + option if _takes_home(names) else typed) + words[end : command.end()]
+    def at_home(piece: str) -> str:
+        return _at_home(piece, home) if isinstance(piece, ShellCommand) else piece
 
-    return _COMMAND.sub(at_home, words)
+    return "".join(rewritten(piece, at_home) for piece in pieces)
+
+
+def _at_home(command: str, home: Path) -> str:
+    program, *words = command.split(" ")
+    names = _path(words)
+    if not _takes_home(names) or {"--home", "--help"} & set(words):
+        return command
+    return " ".join([program, *names, "--home", shlex.quote(str(home)), *words[len(names) :]])
 
 
 def _path(names: list[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """The plan of a study as people write it: the tables [study] and [columns] of study.toml."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -182,8 +181,6 @@ _CALLED_OTHERWISE = {
     "outsourced": "a coordinator that is the only organisation in [peers]",
     "outsourced_to": "a coordinator that is the only organisation in [peers]",
 }
-# A setting as Python has it, in hints that the plan makes.
-_CALLED = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\([^)]*\)|[\w.]+)""")
 
 
 def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan) -> StudyPlan:
@@ -386,28 +383,9 @@ def refuse_other_names(settings: SettingsText, *table: str) -> None:
 
 def _placed(settings: SettingsText, error: InputError) -> InputError:
     """The plan's own complaint, with the line of what it complains about."""
-    if error.message.startswith(f"{settings.name}, line"):
+    if error.line:
         return error
-    key = error.setting
-    path = ("study", key) if key else ("study",)
-    message = error.message.removeprefix("plan: ").removeprefix(f"{key}: ")
-    return InputError(
-        f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
-        hints=tuple(map(in_toml, error.hints)),
-    )
-
-
-def in_toml(hint: str) -> str:
-    """A hint of the plan's, its settings written as a study.toml has them."""
-
-    def written(match: re.Match[str]) -> str:
-        value = match[2].replace("'", '"')
-        if value.startswith("("):
-            value = f"[{value[1:-1].rstrip(', ')}]"
-        truths = {"True": "true", "False": "false"}
-        return f"{match[1]} = {truths.get(value, value)}"
-
-    return _CALLED.sub(written, hint)
+    return settings.in_file(error, *("study", *filter(None, (error.setting,))))
 
 
 def _hint(key: str) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.config.deadlines import Deadlines, duration
-from sottovoce.config.plan_settings import in_toml, read_plan, refuse_other_names
+from sottovoce.config.plan_settings import read_plan, refuse_other_names
 from sottovoce.config.toml_settings import TEXT, TEXTS, WHOLE, SettingsText, shown
 from sottovoce.course.terms import PlannedSeat
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.quorum.members import FEWEST_MEMBERS, MOST_MEMBERS
 from sottovoce.study.choices import Engine
@@ -153,7 +154,9 @@ def parse_study(
     settings.check_known(_TABLES)
     for table in ("study", "peers"):
         if table not in settings.values:
-            hint = "a whole study.toml, explained: sottovoce study create --example"
+            hint = Hint(
+                "a whole study.toml, explained: ", ShellCommand("sottovoce study create --example")
+            )
             raise settings.missing((table,), f"a table [{table}]", hint)
         settings.table(table)
     plan = read_plan(settings, plan_type=plan_type)
@@ -231,7 +234,9 @@ def _read(path: Path) -> str:
         reason = (error.strerror or type(error).__name__).lower()
         raise InputError(
             f"{path}: cannot be read ({reason})",
-            hints=("begin with: sottovoce study create --example > study.toml",),
+            hints=(
+                Hint("begin with: ", ShellCommand("sottovoce study create --example > study.toml")),
+            ),
         ) from None
     if len(data) > LONGEST:
         raise InputError(f"{path}: expected at most {LONGEST} bytes, found more")
@@ -425,10 +430,6 @@ def _placed(settings: SettingsText, error: InputError) -> InputError:
     path = tuple(error.setting.split(".")) if error.setting else ("study",)
     if path[0] not in _TABLES:
         path = ("study", *path)
-    message = error.message.removeprefix("quorum: ")
     if path == ("roles", "members") and "threshold" in settings.table("roles"):
         path = ("roles", "threshold")
-    return InputError(
-        f"{settings.name}, line {settings.line(*path)}: {'.'.join(path)}: {message}",
-        hints=tuple(map(in_toml, error.hints)),
-    )
+    return settings.in_file(error, *path)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from sottovoce.errors import InputError
+from sottovoce.hints import PlanSetting, rewritten
 from sottovoce.wire.printable import MAX_WORDS, fault_in
 
 T = TypeVar("T")
@@ -63,11 +64,18 @@ class SettingsText:
 
     def fault(self, path: KeyPath, expected: str, actual: str, *hints: str) -> InputError:
         """The error for one setting."""
-        return InputError(
-            f"{self.name}, line {self.line(*path)}: {'.'.join(path)}: "
-            f"expected {expected}, found {actual}",
-            hints=hints,
-        )
+        return self.at(path, f"expected {expected}, found {actual}", hints)
+
+    def at(self, path: KeyPath, reason: str, hints: tuple[str, ...]) -> InputError:
+        """The error for what is wrong at a place of this text."""
+        line = self.line(*path)
+        place = f"{self.name}, line {line}: {'.'.join(path)}"
+        return InputError(reason, hints=hints, place=place, setting=".".join(path), line=line)
+
+    def in_file(self, error: InputError, *path: str) -> InputError:
+        """A study's error about a setting, with its line, and hints as study.toml has them."""
+        hints = (rewritten(hint, _in_toml) for hint in error.hints)
+        return self.at(path, error.reason, tuple(hints))
 
     def missing(self, path: KeyPath, expected: str, *hints: str) -> InputError:
         """The error for a setting that is not there."""
@@ -114,10 +122,13 @@ class SettingsText:
         try:
             return kind.read(value)
         except InputError as error:
-            place = f"{self.name}, line {self.line(*path)}: {'.'.join(path)}"
-            raise InputError(f"{place}: {error.message}", hints=hints) from None
+            raise self.at(path, error.message, hints) from None
         except (ValueError, TypeError):
             raise self.fault(path, kind.expected, shown(value), *hints) from None
+
+
+def _in_toml(piece: str) -> str:
+    return piece.in_toml if isinstance(piece, PlanSetting) else piece
 
 
 def shown(value: object) -> str:

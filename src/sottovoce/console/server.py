@@ -19,6 +19,7 @@ from sottovoce.console.site_view import site_sections
 from sottovoce.console.study_pages import REPORT_FILE, STUDY_PAGES
 from sottovoce.console.work import ConsoleWork
 from sottovoce.errors import InputError, SottovoceError
+from sottovoce.hints import ShellCommand
 from sottovoce.node.coordinator.serving import registries, registry_of
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.invitations import Invitation
@@ -267,7 +268,10 @@ async def _begin(site: web.TCPSite, at: ConsoleAddress) -> None:
         reason = os.strerror(error.errno or 0).lower()
         raise InputError(
             f"address {at.host}:{at.port}: the console cannot listen there ({reason})",
-            hints=("sottovoce console --port 0", "another console may run there already"),
+            hints=(
+                ShellCommand("sottovoce console --port 0"),
+                "another console may run there already",
+            ),
         ) from None
 
 

@@ -5,6 +5,7 @@ from shlex import quote
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, KeyFileError, MalformedError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles import storage
 from sottovoce.keyfiles.keytext import MAX_BYTES, KeyHalf, KeyText, Label
 from sottovoce.keyfiles.passphrase import Passphrase
@@ -50,8 +51,10 @@ def make_pair(
     try:
         write_public(public, key.public)
     except KeyFileError as error:
-        again = f"sottovoce keys public {quote(str(secret))} --out {quote(str(public))}"
-        error.hints = (f"the secret half is stored; write the public one later: {again}",)
+        again = ShellCommand(
+            f"sottovoce keys public {quote(str(secret))} --out {quote(str(public))}"
+        )
+        error.hints = (Hint("the secret half is stored; write the public one later: ", again),)
         raise
     return public, secret
 

@@ -23,6 +23,7 @@ from enum import StrEnum
 from shlex import quote
 
 from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.hints import Hint, ShellCommand
 
 VERSION = 1
 # Several times the largest key; whatever is longer is not read at all.
@@ -167,7 +168,7 @@ def _not_ours(name: str) -> KeyFileError:
     return KeyFileError(
         f"{name}: not a key file of Sottovoce, whose first line is "
         f"`sottovoce public key, version {VERSION}` or `sottovoce secret key, version {VERSION}`",
-        hints=("make a key: sottovoce keys generate --out FOLDER",),
+        hints=(Hint("make a key: ", ShellCommand("sottovoce keys generate --out FOLDER")),),
     )
 
 

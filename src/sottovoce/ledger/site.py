@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Self
 
 from sottovoce.errors import LedgerError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles import unix
 from sottovoce.keyfiles.storage import room_hints
 from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sign_line
@@ -153,7 +154,11 @@ class SiteLedger:
             if line is None or (line.line, line.after) != (self._end.count + 1, self._end.hash):
                 raise LedgerError(
                     f"{self.path}: line {self._end.count + 1} is not what was written there",
-                    hints=("`sottovoce ledger verify` says what was changed",),
+                    hints=(
+                        Hint(
+                            "`", ShellCommand("sottovoce ledger verify"), "` says what was changed"
+                        ),
+                    ),
                 )
             self._end = self._end.after(data)
             size, study = size + len(data), line.study
@@ -219,7 +224,9 @@ def read_ledger(path: Path) -> Iterator[LedgerLine]:
         if line is None:
             raise LedgerError(
                 f"{path}: line {number} is no ledger line",
-                hints=("`sottovoce ledger verify` says what was changed",),
+                hints=(
+                    Hint("`", ShellCommand("sottovoce ledger verify"), "` says what was changed"),
+                ),
             )
         yield line
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sottovoce.errors import LedgerError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.ledger.chain import (
     MAX_LINE_BYTES,
     Head,
@@ -47,7 +48,7 @@ class LedgerWitnessed:
         if not (count.isascii() and count.isdecimal() and len(count) < 16 and known):
             raise LedgerError(
                 f"expected a count, a dash and 32 digits of a hash, found {words[:64]!r}",
-                hints=("as printed by: sottovoce ledger verify",),
+                hints=(Hint("as printed by: ", ShellCommand("sottovoce ledger verify")),),
             )
         return cls("the words that were written down", int(count), parts)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sottovoce.errors import InputError, MalformedError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.protocols.identities import digest
 from sottovoce.wire.printable import fault_in, is_path_name
 
@@ -181,7 +182,12 @@ def _checksum(body: bytes) -> bytes:
 def _expired(short_name: str, expires: datetime) -> InputError:
     return InputError(
         f"invitation of {short_name!r}: it expired on {_day(expires)}",
-        hints=(f"the coordinator makes a new one: sottovoce study invite {short_name}",),
+        hints=(
+            Hint(
+                "the coordinator makes a new one: ",
+                ShellCommand(f"sottovoce study invite {short_name}"),
+            ),
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.site.site_folder import JoinedStudy, Site, choose
 
@@ -36,7 +37,11 @@ def study_titles(site: Site) -> dict[str, str]:
     if not titles:
         raise InputError(
             f"{site.home}: there is no study in this folder",
-            hints=("sottovoce study create", "sottovoce join INVITATION", "or another --home"),
+            hints=(
+                ShellCommand("sottovoce study create"),
+                ShellCommand("sottovoce join INVITATION"),
+                "or another --home",
+            ),
         )
     return titles
 

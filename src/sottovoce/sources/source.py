@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 from sottovoce.sources.columns import Header
 from sottovoce.sources.options import Format, SourceOptions
 from sottovoce.sources.problems import Loss, Problems, SourceProblem
@@ -137,7 +138,7 @@ class Source:
         first = next((p for p in self.problems if p.cost is Loss.DOCUMENT), None)
         hints = [f"the first was {first}"]
         if self.format is not Format.MEMORY:
-            hints.append(f"sottovoce data inspect {self.name}")
+            hints.append(ShellCommand(f"sottovoce data inspect {self.name}"))
         return InputError(
             f"{self.name}: no document can be used: "
             f"all {lost:,} were skipped ({self.problems.summary()})",

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from sottovoce.errors import InputError, SettingFault
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.text.columns import Categorical, Column
 from sottovoce.text.labels import Labels
 
@@ -144,7 +145,7 @@ class Arrangement:
             "remote",
             f"a remote part hides in the sum of several: expected three peers or more with remote "
             f"{self.remote}, found two, of which one alone would answer",
-            'remote="zero"',
+            PlanSetting("remote", "zero"),
         )
         yield SettingFault(
             not labels.exclusive,
@@ -155,7 +156,7 @@ class Arrangement:
             self.remote is Remote.NORMALISED and labels.width > 1,
             "remote",
             f"a normalised remote part is for two classes, found {len(labels.names)}",
-            'remote="zero" or remote="full"',
+            Hint(PlanSetting("remote", "zero"), " or ", PlanSetting("remote", "full")),
         )
 
     def _column_faults(self, columns: Sequence[Column]) -> Iterator[SettingFault]:
@@ -166,7 +167,7 @@ class Arrangement:
             twice is not None,
             "shared",
             f"expected every column at one peer or shared by all, found {twice!r} at several",
-            f"share it: shared=({twice!r},)",
+            Hint("share it: ", PlanSetting("shared", (twice,))),
         )
         empty = next((holding.peer for holding in self.own if not holding.columns), None)
         yield SettingFault(empty is not None, "own", f"{empty!r} has no column of its own")
@@ -210,9 +211,10 @@ class Arrangement:
         count = prod(values) * len(labels.names)
         if count > MOST_BLOCKS:
             raise InputError(
-                f"plan: expected at most {MOST_BLOCKS} blocks, found {count}: "
+                f"expected at most {MOST_BLOCKS} blocks, found {count}: "
                 f"{' × '.join(map(str, values))} shared values with {len(labels.names)} classes",
                 hints=("share fewer or coarser features",),
+                place="plan",
                 setting="shared",
             )
         return count
@@ -225,5 +227,5 @@ def one_of(kind: type[E], value: Any, name: str) -> E:
     except ValueError:
         known = ", ".join(kind)
         raise InputError(
-            f"plan: expected {name} to be one of {known}, found {value!r}", setting=name
+            f"expected {name} to be one of {known}, found {value!r}", place="plan", setting=name
         ) from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sottovoce.errors import InputError
+from sottovoce.hints import PlanSetting
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.setting_kinds import whole
 from sottovoce.text.blocks import WORDS_ALONE, Blocks
@@ -73,8 +74,9 @@ class Circumstances:
         for name, value in (("documents", self.documents), ("words_per_document", self.words)):
             if value is not None and value < 0:
                 raise InputError(
-                    f"{name}: expected at least 0, found {value:g}",
-                    hints=(f"{name}=500",),
+                    f"expected at least 0, found {value:g}",
+                    hints=(PlanSetting(name, 500),),
+                    place=name,
                     setting=name,
                 )
 
@@ -192,8 +194,9 @@ def _lengths(value: Any, name: str) -> tuple[int, int]:
     """Return the shortest and the longest sequence."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InputError(
-            f"{name}: expected the shortest and the longest, found {value!r}",
-            hints=(f"{name}=(1, 2)" if name == "ngrams" else f"{name}=(3, 5)",),
+            f"expected the shortest and the longest, found {value!r}",
+            hints=(PlanSetting(name, (1, 2) if name == "ngrams" else (3, 5)),),
+            place=name,
             setting=name,
         )
     return whole(value[0], name), whole(value[1], name)
@@ -242,5 +245,7 @@ def encoder_setting(value: Any) -> EncoderName | None:
     if value is None or isinstance(value, EncoderName):
         return value
     if not isinstance(value, str):
-        raise InputError(f"encoder: expected none or its name, found {value!r}", setting="encoder")
+        raise InputError(
+            f"expected none or its name, found {value!r}", place="encoder", setting="encoder"
+        )
     return None if value == "none" else EncoderName.read(value)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from sottovoce.errors import SettingFault
+from sottovoce.hints import PlanSetting
 from sottovoce.study.arrangement import Arrangement
 from sottovoce.study.choices import Contribution, Engine
 from sottovoce.text.labels import Labels
@@ -53,7 +54,7 @@ class DescentSettings(Protocol):
 
 def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
     """Yield the settings with which learner rado-descent does not work."""
-    closed = "learner='closed-form'"
+    closed = PlanSetting("learner", "closed-form")
     partition, distrusted = plan.arrangement.partition, len(plan.distrusted)
     for setting, fits, wanted, actual, hint in (
         (
@@ -61,24 +62,30 @@ def descent_faults(plan: DescentSettings) -> Iterator[SettingFault]:
             plan.contribution is Contribution.RADOS,
             "contribution 'rados'",
             plan.contribution,
-            "contribution='rados'",
+            PlanSetting("contribution", "rados"),
         ),
         (
             "rados",
             plan.rados in DESCENT_RADOS,
             f"{', '.join(map(str, DESCENT_RADOS))} rados",
             plan.rados,
-            "rados=128",
+            PlanSetting("rados", 128),
         ),
         (
             "engine",
             plan.engine in {Engine.AUTO, Engine.PAILLIER},
             "engine paillier",
             plan.engine,
-            "engine='paillier'",
+            PlanSetting("engine", "paillier"),
         ),
         ("partition", not plan.arrangement.by_features, "partition documents", partition, closed),
-        ("alpha", len(plan.alphas) == 1, "one penalty", len(plan.alphas), "alpha=1.0"),
+        (
+            "alpha",
+            len(plan.alphas) == 1,
+            "one penalty",
+            len(plan.alphas),
+            PlanSetting("alpha", 1.0),
+        ),
         ("distrusted", not distrusted, "no distrusted columns", distrusted, closed),
         (
             "features",

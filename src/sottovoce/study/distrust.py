@@ -22,8 +22,8 @@ def distrusted_places(
     stranger = next((name for name in names if name not in places), None)
     if stranger is not None:
         raise InputError(
-            "distrusted: expected words of a given dictionary, or further columns, "
-            f"found {stranger!r}",
+            f"expected words of a given dictionary, or further columns, found {stranger!r}",
+            place="distrusted",
             setting="distrusted",
         )
     return tuple(place for name in dict.fromkeys(names) for place in places[name])

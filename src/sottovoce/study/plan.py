@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import SettingFault, refuse_faults
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.paillier import (
     InsecureToyPublicKey,
     InsecureToySecretKey,
@@ -270,7 +271,7 @@ class StudyPlan:
         )
         for setting, shown, most in self._texts():
             fault = fault_in(shown, most=most)
-            yield SettingFault(bool(fault), setting, f"{setting}: {fault}")
+            yield SettingFault(bool(fault), setting, str(fault), place=f"plan: {setting}")
         yield SettingFault(
             self.features < 1, "features", f"expected at least 1 feature, found {self.features}"
         )
@@ -300,7 +301,7 @@ class StudyPlan:
             known and self.arrangement.remote is not Remote.ZERO,
             "release",
             f"released weights score what a peer holds, found remote {self.arrangement.remote}",
-            'remote="zero", or release="sealed"',
+            Hint(PlanSetting("remote", "zero"), ", or ", PlanSetting("release", "sealed")),
         )
         text = self.arrangement.by_features and self.features + self.beside.width > 1
         found_columns = (
@@ -311,7 +312,7 @@ class StudyPlan:
             self.rare is Rare.OTHER and "other" not in self.labels.names,
             "rare",
             "rare classes that become 'other' need a label 'other', found none",
-            "labels=(…, 'other'), or rare='leave out'",
+            Hint(PlanSetting("labels", (..., "other")), ", or ", PlanSetting("rare", "leave out")),
         )
         other = self.labelling is not None and self.labelling.labels != self.labels
         yield SettingFault(other, "labelling", "the labelling names other labels than the plan")
@@ -336,7 +337,10 @@ class StudyPlan:
             not penalties or not all(isfinite(penalty) and penalty > 0 for penalty in penalties),
             "alpha",
             f"expected penalties alpha above 0, {found_penalties}",
-            "without a penalty the system may have no single solution: alpha=1.0",
+            Hint(
+                "without a penalty the system may have no single solution: ",
+                PlanSetting("alpha", 1.0),
+            ),
         )
         twice = len(set(penalties)) < len(penalties)
         yield SettingFault(twice, "alpha", f"expected different penalties, {found_penalties}")
@@ -344,14 +348,14 @@ class StudyPlan:
             len(penalties) > 1 and not 0 < self.held_back < 1,
             "held_back",
             f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
-            "held_back=0.2",
+            PlanSetting("held_back", 0.2),
         )
         yield SettingFault(
             len(penalties) > 1 and self.release.opens is Opens.SCORES,
             "alpha",
             f"expected one penalty where scores are released (more would give moments), "
             f"{found_penalties}",
-            "release='sealed'",
+            PlanSetting("release", "sealed"),
         )
         yield SettingFault(
             not 0 < self.epsilon <= 1,
@@ -378,13 +382,13 @@ class StudyPlan:
             given != bool(count),
             "dictionary",
             f"a given dictionary and its words belong together, {found_words}",
-            "dictionary='given', words=(…)",
+            Hint(PlanSetting("dictionary", "given"), ", ", PlanSetting("words", (...,))),
         )
         yield SettingFault(
             given and count != self.features,
             "features",
             f"expected as many features as words, found {self.features} and {count}",
-            f"features={count}",
+            PlanSetting("features", count),
         )
 
     def _weighting_faults(self) -> Iterator[SettingFault]:
@@ -392,7 +396,7 @@ class StudyPlan:
             not self.weighting.scaled and self.beside.dense > 0,
             "scaled",
             "an encoder and a kernel need rows of unit length, found rows that are not scaled",
-            "scaled=True",
+            PlanSetting("scaled", value=True),
         )
 
     def _rado_faults(self) -> Iterator[SettingFault]:
@@ -401,19 +405,23 @@ class StudyPlan:
             sampled and self.rados < FEWEST_RADOS,
             "rados",
             f"a contribution of rados needs at least {FEWEST_RADOS} of them, {found_rados}",
-            f"rados={4 * self.features}, or contribution='exact'",
+            Hint(
+                PlanSetting("rados", 4 * self.features),
+                ", or ",
+                PlanSetting("contribution", "exact"),
+            ),
         )
         yield SettingFault(
             sampled and self.arrangement.by_features,
             "contribution",
             "sampled rados are for partition documents, found partition features",
-            "contribution='exact'",
+            PlanSetting("contribution", "exact"),
         )
         yield SettingFault(
             not sampled and self.rados != 0,
             "rados",
             f"rados are for contribution 'rados', {found_rados} with an exact one",
-            "contribution='rados'",
+            PlanSetting("contribution", "rados"),
         )
 
     def _guard_faults(self) -> Iterator[SettingFault]:
@@ -422,7 +430,7 @@ class StudyPlan:
             self.key_bits not in self.key_sizes,
             "key_bits",
             f"expected key_bits {sizes}, found {self.key_bits}",
-            "use key_bits=3072",
+            Hint("use ", PlanSetting("key_bits", 3072)),
         )
         for name, value, least in (
             ("min_peers", self.min_peers, 2),

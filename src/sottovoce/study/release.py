@@ -100,6 +100,7 @@ def release_named(value: object) -> Release:
     if isinstance(value, str) and value in RELEASES:
         return RELEASES[value]
     raise InputError(
-        f"plan: expected release to be one of {', '.join(RELEASES)}, found {value!r}",
+        f"expected release to be one of {', '.join(RELEASES)}, found {value!r}",
+        place="plan",
         setting="release",
     )

@@ -31,4 +31,4 @@ def numbers(value: Any, name: str) -> tuple[float, ...]:
 def _other(name: str, expected: str, value: Any) -> InputError:
     shown = repr(value)
     described = shown if len(shown) < 40 else f"a {type(value).__name__}"
-    return InputError(f"{name}: expected {expected}, found {described}", setting=name)
+    return InputError(f"expected {expected}, found {described}", place=name, setting=name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.paillier import PublicKey
 from sottovoce.protocols.blind_sum import Member
 from sottovoce.protocols.ciphertexts import ciphertexts_under
@@ -57,7 +58,10 @@ class Study:
             raise InputError(
                 f"study {plan.name!r}: expected at least {plan.min_peers} peers, "
                 f"found {len(roster.peers)} ({', '.join(roster.peers)})",
-                hints=("invite more peers", "or agree on fewer by value: min_peers=2"),
+                hints=(
+                    "invite more peers",
+                    Hint("or agree on fewer by value: ", PlanSetting("min_peers", 2)),
+                ),
                 setting="peers",
             )
         if plan.feature_min_peers > len(roster.peers):
@@ -92,7 +96,10 @@ class Study:
             raise InputError(
                 f"study {self.plan.name!r}: who builds on ciphertexts makes a power of 4 of rados, "
                 f"found {rados}",
-                hints=("rados=256", 'or contribution="exact"'),
+                hints=(
+                    PlanSetting("rados", 256),
+                    Hint("or ", PlanSetting("contribution", "exact")),
+                ),
             )
         if self.outsourced and arrangement != Arrangement():
             raise InputError(
@@ -155,7 +162,10 @@ class Study:
                 raise InputError(
                     f"study {self.plan.name!r}: expected a dealer for the queries of {name!r} "
                     "that is not its own organisation, found none",
-                    hints=("let another organisation deal", "or use verdict='auto'"),
+                    hints=(
+                        "let another organisation deal",
+                        Hint("or use ", PlanSetting("verdict", "auto")),
+                    ),
                     setting="roles",
                 )
 
@@ -167,20 +177,23 @@ class Study:
                 raise InputError(
                     f"study {name!r}: members and a threshold are for engine quorum, "
                     f"found engine {self.engine}",
-                    hints=('engine="quorum"',),
+                    hints=(PlanSetting("engine", "quorum"),),
                     setting="roles.members",
                 )
             return
         if self.roster.helped or self.roster.dealer is not None:
             raise InputError(
                 f"study {name!r}: engine quorum has no evaluator and no dealer, and one is named",
-                hints=("take the helpers out of the roster", 'or use engine="shares"'),
+                hints=(
+                    "take the helpers out of the roster",
+                    Hint("or use ", PlanSetting("engine", "shares")),
+                ),
                 setting="roles",
             )
         if self.multiplies_sealed:
             raise InputError(
                 f"study {name!r}: engine quorum is for partition documents without intermediaries",
-                hints=('engine="paillier"',),
+                hints=(PlanSetting("engine", "paillier"),),
             )
         if plan.arrangement != Arrangement():
             raise InputError(
@@ -191,7 +204,10 @@ class Study:
             raise InputError(
                 f"study {name!r}: engine quorum has no evaluator that would leave out what one "
                 f"peer alone has, found feature_min_peers = {plan.feature_min_peers}",
-                hints=('dictionary="hashed" opens no counts', 'or use engine="shares"'),
+                hints=(
+                    Hint(PlanSetting("dictionary", "hashed"), " opens no counts"),
+                    Hint("or use ", PlanSetting("engine", "shares")),
+                ),
                 setting="feature_min_peers",
             )
         _ = self.quorum
@@ -300,7 +316,7 @@ class Study:
             raise InputError(
                 f"study {self.plan.name!r}: labels on shares need engine shares and documents of "
                 f"every peer's own, found {reason}",
-                hints=('labels_on="paillier"',),
+                hints=(PlanSetting("labels_on", "paillier"),),
             )
 
     def _row_dealer(self, asker: str) -> str | None:
@@ -345,14 +361,17 @@ class Study:
             raise InputError(
                 f"study {self.plan.name!r}: addition ring is for ciphertexts of several peers, "
                 f"found {arrangement_name}",
-                hints=('addition="pairwise"', 'or engine="paillier"'),
+                hints=(
+                    PlanSetting("addition", "pairwise"),
+                    Hint("or ", PlanSetting("engine", "paillier")),
+                ),
                 setting="addition",
             )
         if peers < FEWEST_IN_RINGS:
             raise InputError(
                 f"study {self.plan.name!r}: addition ring needs at least {FEWEST_IN_RINGS} peers, "
                 f"so that two neighbours of a peer are not everybody else, found {peers}",
-                hints=('addition="pairwise"',),
+                hints=(PlanSetting("addition", "pairwise"),),
                 setting="addition",
             )
 
@@ -365,14 +384,17 @@ class Study:
             raise InputError(
                 f"study {self.plan.name!r}: engine {self.engine} needs exactly 1 evaluator, "
                 "found 0",
-                hints=("let a participant evaluate", 'or use engine="quorum"'),
+                hints=(
+                    "let a participant evaluate",
+                    Hint("or use ", PlanSetting("engine", "quorum")),
+                ),
             )
         helped = self.outsourced or self.roster.having(Role.INTERMEDIARY)
         if self.engine is Engine.SHARES and helped:
             raise InputError(
                 f"study {self.plan.name!r}: work on ciphertexts needs engine paillier, "
                 "found shares",
-                hints=('engine="paillier"',),
+                hints=(PlanSetting("engine", "paillier"),),
                 setting="engine",
             )
         if self.engine is Engine.SHARES and self.roster.dealer is None:

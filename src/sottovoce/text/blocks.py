@@ -27,6 +27,7 @@ from scipy import sparse
 
 from sottovoce.entropy import Expansion
 from sottovoce.errors import SettingFault, refuse_faults
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.text.dictionary.hashing import Ids
 from sottovoce.text.encoding import EncoderName, Floats, provided
 
@@ -69,31 +70,31 @@ class Blocks:
             not 0 <= self.tail <= MOST_TAIL,
             "tail",
             f"expected a tail of 0 to {MOST_TAIL} columns, found {self.tail}",
-            "tail=2048, or tail=0 for none",
+            Hint(PlanSetting("tail", 2048), ", or ", PlanSetting("tail", 0), " for none"),
         )
         yield SettingFault(
             not (0.5 <= self.tail_idf <= 16 and (2 * self.tail_idf).is_integer()),
             "tail_idf",
             f"expected a tail_idf from 0.5 to 16 in halves, found {self.tail_idf:g}",
-            "tail_idf=3.0",
+            PlanSetting("tail_idf", 3.0),
         )
         yield SettingFault(
             self.tail_of not in TAILS,
             "tail_of",
             f"expected tail_of to be one of {', '.join(TAILS)}, found {self.tail_of!r}",
-            f"tail_of='{WORDS_ALONE}'",
+            PlanSetting("tail_of", WORDS_ALONE),
         )
         yield SettingFault(
             not 0 <= self.kernel <= MOST_KERNEL,
             "kernel",
             f"expected 0 to {MOST_KERNEL} kernel columns, found {self.kernel}",
-            "kernel=2048, or kernel=0 for none",
+            Hint(PlanSetting("kernel", 2048), ", or ", PlanSetting("kernel", 0), " for none"),
         )
         yield SettingFault(
             not 0 < self.kernel_width <= 16,
             "kernel_width",
             f"expected a kernel_width above 0 and up to 16, found {self.kernel_width:g}",
-            "kernel_width=0.5",
+            PlanSetting("kernel_width", 0.5),
         )
         for name, weight in (
             ("encoder_weight", self.encoder_weight),
@@ -104,7 +105,7 @@ class Blocks:
                 not none and not (0.125 <= weight <= 4 and math.frexp(weight)[0] == 0.5),
                 name,
                 f"expected {name} of 4, 2, 1, 0.5, 0.25 or 0.125, found {weight:g}",
-                f"{name}=1.0",
+                PlanSetting(name, 1.0),
             )
 
     @property

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,8 @@ class EncoderName:
     def __post_init__(self) -> None:
         if not 1 <= self.columns <= MOST_COLUMNS:
             raise InputError(
-                f"encoder: expected 1 to {MOST_COLUMNS} columns, found {self.columns}",
+                f"expected 1 to {MOST_COLUMNS} columns, found {self.columns}",
+                place="encoder",
                 setting="encoder",
             )
 
@@ -51,9 +53,10 @@ class EncoderName:
         match = _WRITTEN.fullmatch(written)
         if match is None:
             raise InputError(
-                "encoder: expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
+                "expected none, or kind, columns and SHA-256 as in static:256:9f86…, "
                 f"found {written[:100]!r}",
-                hints=(f"sottovoce encoder inspect {_place_of(written)}",),
+                hints=(ShellCommand(f"sottovoce encoder inspect {_place_of(written)}"),),
+                place="encoder",
                 setting="encoder",
             )
         return cls(EncoderKind(match[1]), int(match[2]), match[3])
@@ -96,7 +99,7 @@ def provided(name: EncoderName) -> Encoder:
             f"encoder: expected {_shown(name)}, found {others}",
             hints=(
                 "name the folder that holds it: --encoder FOLDER",
-                "sottovoce encoder inspect FOLDER",
+                ShellCommand("sottovoce encoder inspect FOLDER"),
             ),
         )
     return encoder

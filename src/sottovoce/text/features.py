@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import InputError
+from sottovoce.hints import PlanSetting
 from sottovoce.text.blocks import WORDS_ALONE, Blocks, tail_places
 from sottovoce.text.columns import GRID, ROW, Column, encode_columns
 from sottovoce.text.dictionary.dictionaries import Dictionary, GivenDictionary
@@ -60,7 +61,7 @@ class Weighting:
         if self.idf and not self.scaled:
             raise InputError(
                 "weighting: expected rows that are not scaled to have no idf, found both",
-                hints=("idf=False",),
+                hints=(PlanSetting("idf", value=False),),
                 setting="scaled",
             )
 

@@ -45,14 +45,17 @@ class Labels:
     def __post_init__(self) -> None:
         if len(set(self.names)) < len(self.names):
             raise InputError(
-                f"labels: expected different names, found {_listed(self.names)}", setting="labels"
+                f"expected different names, found {_listed(self.names)}",
+                place="labels",
+                setting="labels",
             )
         fewest = 2 if self.exclusive else 1
         if len(self.names) < fewest:
             raise InputError(
-                f"labels: expected at least {fewest} different labels, "
+                f"expected at least {fewest} different labels, "
                 f"found {_listed(self.names) if self.names else 'none'}",
                 hints=("a classifier needs examples of every class, and of something else",),
+                place="labels",
                 setting="labels",
             )
 
@@ -66,8 +69,9 @@ class Labels:
             names.add(label_name(label))
         if len(kinds) > 1:
             raise InputError(
-                f"labels: expected labels of one kind, found {' and '.join(kinds)}",
+                f"expected labels of one kind, found {' and '.join(kinds)}",
                 hints=("map them to names: --label-map 1=yes --label-map 0=no",),
+                place="labels",
                 setting="labels",
             )
         return cls(tuple(sorted(names)))

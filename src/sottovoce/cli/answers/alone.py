@@ -19,6 +19,7 @@ from sottovoce.estimators.own_model import (
     rows_by_class,
 )
 from sottovoce.estimators.plain_text import accuracy, on_side
+from sottovoce.hints import ShellCommand
 from sottovoce.node.api import Classified
 from sottovoce.node.kept_facts import (
     keep_alone,
@@ -72,7 +73,7 @@ class OwnAnswers:
         if alone is None or last is None or last.own is None or last.joint is None:
             raise InputError(
                 f"--own: study {joined.id} was not evaluated at this site yet; nothing was asked",
-                hints=(f"sottovoce evaluate --study {joined.id}",),
+                hints=(ShellCommand(f"sottovoce evaluate --study {joined.id}"),),
             )
         return cls(joined, plan, learnt_from, last.own, last.joint, alone)
 

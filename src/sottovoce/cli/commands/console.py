@@ -7,6 +7,7 @@ import typer
 
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home
 from sottovoce.cli.terminal import screen
+from sottovoce.hints import Hint, ShellCommand
 
 
 def console(
@@ -92,4 +93,4 @@ def console(
         shown = ConsolePages(ConsoleWork(site), guard)
         await run_console(shown, at=at, announce=announce, until=asyncio.Event())
 
-    run(serve(), afterwards="run `sottovoce console` to open it again")
+    run(serve(), afterwards=Hint("run `", ShellCommand("sottovoce console"), "` to open it again"))

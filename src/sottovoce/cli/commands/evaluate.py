@@ -9,6 +9,7 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_hom
 from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.evaluation_table import show_evaluation
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.api import EvaluationTables
@@ -78,7 +79,11 @@ def evaluate(
 
         run(
             ask(joined_study.membership, documents, options=asked, deliver=deliver),
-            afterwards="run `sottovoce evaluate` again to continue; it is charged once",
+            afterwards=Hint(
+                "run `",
+                ShellCommand("sottovoce evaluate"),
+                "` again to continue; it is charged once",
+            ),
         )
 
 
@@ -91,7 +96,7 @@ def _show_last(site: "Site", study: str | None, *, as_json: bool) -> None:
     if known.last is None:
         raise InputError(
             f"study {known.id}: it was not evaluated yet",
-            hints=(f"sottovoce evaluate --study {known.id}",),
+            hints=(ShellCommand(f"sottovoce evaluate --study {known.id}"),),
         )
     if as_json:
         screen.say_json(evaluated(known)["evaluation"])

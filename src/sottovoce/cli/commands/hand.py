@@ -6,6 +6,7 @@ import typer
 
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 from sottovoce.cli.terminal import screen
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.api import ConsentQuestion
@@ -54,7 +55,7 @@ def hand(
         options = JoinOptions(parse_study, confirm, on_event=watch.on_event)
         run(
             hand_model(joined_study.membership, peer, options=options),
-            afterwards=f"run `sottovoce hand {peer}` again to continue",
+            afterwards=Hint("run `", ShellCommand(f"sottovoce hand {peer}"), "` again to continue"),
         )
     facts = {"study": joined_study.id, "handed_to": peer}
     done = f"{peer} has the model again as soon as it fetches its letters"

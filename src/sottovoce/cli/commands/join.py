@@ -14,6 +14,7 @@ from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.event_text import REFUSED
 from sottovoce.cli.terminal.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,11 @@ _STAYS = (
     "this command keeps running, and waits for queries of the sites to compute for, until the "
     "coordinator closes the study"
 )
-_ASKS = "; label files in another terminal: `sottovoce classify FILE --out labelled.csv`"
+_ASKS = (
+    "; label files in another terminal: `",
+    ShellCommand("sottovoce classify FILE --out labelled.csv"),
+    "`",
+)
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="SOURCE", help="This site's documents: a file or a folder."),
@@ -249,10 +254,10 @@ class Joining:
                 screen.say(f"{self._choice.data}: {line}", err=True)
 
     @property
-    def _again(self) -> str:
+    def _again(self) -> ShellCommand:
         """The command that continues: `join`, or `assist` for a site without documents."""
         command = "join" if self._choice is not None else "assist"
-        return f"sottovoce {command} --study {self._study.id}"
+        return ShellCommand(f"sottovoce {command} --study {self._study.id}")
 
     def _rehearse(self, described: "StudyDescription", documents: int) -> None:
         """Show what would be sent, and send nothing."""
@@ -317,7 +322,9 @@ class Joining:
             screen.say(
                 placed(
                     "the study begins when everybody has joined; you may interrupt this command, "
-                    f"and `{self._again}` continues"
+                    "and `",
+                    self._again,
+                    "` continues",
                 ),
                 err=True,
             )
@@ -338,7 +345,7 @@ class Joining:
             try:
                 joined = run(
                     follow(self._study.membership, source, options=asked),
-                    afterwards=f"`{self._again}` continues",
+                    afterwards=Hint("`", self._again, "` continues"),
                 )
             except StoppedError as error:
                 raise stopped(self._study, str(error)) from None
@@ -348,7 +355,7 @@ class Joining:
             model = None if joined.model is None else str(joined.model)
             screen.say_json({"event": "result", "study": self._study.id, "model": model})
         elif joined.model is not None and not self._closed():
-            screen.say(placed("next: sottovoce classify FILE --out labelled.csv"))
+            screen.say(placed("next: ", ShellCommand("sottovoce classify FILE --out labelled.csv")))
 
     def _heard_by(self, watch: "Watch", stays: str) -> "OnEvent":
         """Show every event, send notices of those that need a person, and say why it `stays`."""
@@ -397,7 +404,7 @@ def _stays(roles: set[str]) -> str:
     """Why the command of a site with these roles does not end with the training; or nothing."""
     if roles <= {"peer"}:
         return ""
-    return _STAYS + (_ASKS if "peer" in roles else "")
+    return Hint(_STAYS, *(_ASKS if "peer" in roles else ()))
 
 
 def _person() -> str:

@@ -8,6 +8,7 @@ import typer
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 from sottovoce.cli.terminal import screen
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,7 +181,7 @@ def _exported(path: Path) -> "list[LedgerLine]":
     except msgspec.MsgspecError:
         raise LedgerError(
             f"{path}: expected lines of a ledger",
-            hints=("sottovoce ledger export --out ledger.jsonl",),
+            hints=(ShellCommand("sottovoce ledger export --out ledger.jsonl"),),
         ) from None
 
 
@@ -235,7 +236,7 @@ def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedg
     if not ledgers:
         raise InputError(
             f"{site.home}: there is no ledger yet",
-            hints=("a ledger begins when a site joins: sottovoce join",),
+            hints=(Hint("a ledger begins when a site joins: ", ShellCommand("sottovoce join")),),
         )
     wanted = [place for place in ledgers if seat in {None, place.seat}]
     if not wanted:

@@ -9,6 +9,7 @@ from sottovoce.cli.home import AsJson, Home, PassphraseFile, open_home
 from sottovoce.cli.options import Notify
 from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.log_file import LogFile, LogFormat, LogLines, LogPath, time_warnings
+from sottovoce.hints import Hint, ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.events import Event, OnEvent
@@ -108,7 +109,7 @@ def serve(
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
             _served(place, hearers, (monitor, push_metrics), stand_by=stand_by),
-            afterwards="run `sottovoce serve` again to continue",
+            afterwards=Hint("run `", ShellCommand("sottovoce serve"), "` again to continue"),
         )
 
 

@@ -12,6 +12,7 @@ from sottovoce.cli.shell_words import placed
 from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.event_text import REFUSED
 from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
@@ -225,7 +226,8 @@ def revoke(
         screen.say_json({"study": study_id, "name": described.plan.name, "revoked": short_name})
     else:
         screen.say(f"{study_id}: the invitation of {organisation} is void")
-        screen.say(placed(f"a new one: sottovoce study invite {short_name} --study {study_id}"))
+        again = ShellCommand(f"sottovoce study invite {short_name} --study {study_id}")
+        screen.say(placed("a new one: ", again))
 
 
 @app.command(short_help="Show the study card, or the text of the study.")
@@ -367,7 +369,10 @@ def _check_phase(place: "CoordinatorPlace", study: str, *, finished: bool) -> No
     if now.phase in OVER:
         raise InputError(f"study {study}: expected {expected}, found it {now.phase}{because}")
     if (now.phase == Phase.FINISHED) is not finished:
-        cancel, close = f"sottovoce study cancel {study}", f"sottovoce study close {study}"
+        cancel, close = (
+            ShellCommand(f"sottovoce study cancel {study}"),
+            ShellCommand(f"sottovoce study close {study}"),
+        )
         raise InputError(
             f"study {study}: expected {expected}, found its phase {now.phase}",
             hints=(cancel if finished else close,),
@@ -402,7 +407,7 @@ def _chosen(
     if not described_by_id:
         raise InputError(
             "study: this site runs no study",
-            hints=("sottovoce study create study.toml", "or give another --home"),
+            hints=(ShellCommand("sottovoce study create study.toml"), "or give another --home"),
         )
     titles = {study: described.plan.name for study, described in described_by_id.items()}
     chosen = choose(name, titles, option=option)

@@ -6,6 +6,7 @@ from sottovoce.cli import options
 from sottovoce.cli.home import AsJson, Home, PassphraseFile, StudyName, open_home
 from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.event_text import REFUSED
+from sottovoce.hints import Hint, ShellCommand
 
 
 def withdraw(
@@ -44,7 +45,7 @@ def withdraw(
             leave(
                 joined_study.membership, options=AskOptions(parse_study, on_event=watch.on_event)
             ),
-            afterwards="run `sottovoce withdraw` again to continue",
+            afterwards=Hint("run `", ShellCommand("sottovoce withdraw"), "` again to continue"),
         )
     facts = {"study": joined_study.id, "in_sum": came.in_sum, "says": came.says}
     screen.tell(came.says, facts, as_json=as_json)

@@ -22,6 +22,7 @@ from sottovoce.course.phases import OVER, Phase, admits
 from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, LostSeatError, MalformedError
+from sottovoce.hints import ShellCommand
 from sottovoce.keyfiles import storage
 from sottovoce.node.coordinator import study_statuses
 from sottovoce.node.invitations import hash_of
@@ -132,7 +133,7 @@ class Registry:
         phase = Phase(now.phase)
         if self.ordered(Order.CLOSE if phase is Phase.FINISHED else Order.CANCEL) is not None:
             phase = Phase.CLOSED if phase is Phase.FINISHED else Phase.STOPPED
-        again = f"sottovoce study create --from {self.id}"
+        again = ShellCommand(f"sottovoce study create --from {self.id}")
         if phase in OVER:
             because = f": {now.reason}" if now.reason else ""
             raise InputError(
@@ -155,13 +156,13 @@ class Registry:
         if came:
             raise InputError(
                 f"study {self.id}: {organisation} already enrolled as {', '.join(came)}",
-                hints=(f"sottovoce study cancel {self.id}",),
+                hints=(ShellCommand(f"sottovoce study cancel {self.id}"),),
             )
         path = self._ticket_path(organisation)
         if not path.exists():
             raise InputError(
                 f"study {self.id}: {organisation} has no open invitation",
-                hints=("sottovoce study list",),
+                hints=(ShellCommand("sottovoce study list"),),
             )
         path.unlink()
 

@@ -15,6 +15,7 @@ from sottovoce.course.phases import OVER
 from sottovoce.course.training.inputs import Order
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, SottovoceError, TheirError
+from sottovoce.hints import ShellCommand
 from sottovoce.keyfiles import storage, unix
 from sottovoce.keyfiles.storage import SECRET_MODE
 from sottovoce.node.api import ReadStudy
@@ -59,7 +60,10 @@ def create_study(
         raise InputError(
             f"studies: expected fewer than {MOST_STUDIES} open studies at one coordinator, found "
             f"{len(open_ones)}",
-            hints=("sottovoce study list", "sottovoce study close STUDY"),
+            hints=(
+                ShellCommand("sottovoce study list"),
+                ShellCommand("sottovoce study close STUDY"),
+            ),
         )
     folder = place.folder / "studies"
     registry = Registry.create(folder, text, address=address, entropy=entropy)
@@ -117,7 +121,7 @@ def registry_of(place: CoordinatorPlace, study: str) -> Registry:
     known = ", ".join(registry.id for registry in registries(place)) or "none"
     raise InputError(
         f"study: expected one of this coordinator ({known}), found {study!r}",
-        hints=("sottovoce study list",),
+        hints=(ShellCommand("sottovoce study list"),),
     )
 
 
@@ -262,7 +266,7 @@ async def serving_alone(
             if not stand_by:
                 raise InputError(
                     f"{place.folder}: another process serves it already",
-                    hints=("sottovoce serve --stand-by",),
+                    hints=(ShellCommand("sottovoce serve --stand-by"),),
                 )
             on_event(StandingBy(str(place.folder)))
             while not unix.lock_alone(descriptor):  # noqa: ASYNC110 - another process lets go

@@ -12,6 +12,7 @@ from sottovoce.course.queries.records import AskerRecord
 from sottovoce.course.seat_course import SeatCourse
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ViolationError
+from sottovoce.hints import ShellCommand
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.residues import Base
@@ -220,7 +221,7 @@ class AfterTraining:
         if agreement is None:
             raise MisuseError(
                 f"{keys.identity.name}: the training is not finished",
-                hints=("sottovoce status",),
+                hints=(ShellCommand("sottovoce status"),),
             )
         return cls(study, keys, agreement, OpenedSumsBook.read(journal))
 

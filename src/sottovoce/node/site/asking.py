@@ -11,6 +11,7 @@ from sottovoce.course.training.inputs import Started
 from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles.models import read_model
 from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions
 from sottovoce.node.course_terms import terms_of
@@ -164,7 +165,10 @@ async def _asking(work: SiteStudy) -> "AsyncIterator[tuple[QueryClient, asyncio.
         if not path.exists() or not record.seating:
             raise InputError(
                 f"{path}: there is no sealed model; the study is not finished here",
-                hints=("sottovoce status", "`sottovoce join` until the study is finished"),
+                hints=(
+                    ShellCommand("sottovoce status"),
+                    Hint("`", ShellCommand("sottovoce join"), "` until the study is finished"),
+                ),
             )
         standing = await agent.do(standing_of, agent.journal, work, record, keys)
         _, model = await agent.do(read_model, path, standing.study)

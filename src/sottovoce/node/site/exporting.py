@@ -5,6 +5,7 @@ from pathlib import Path
 from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles import storage
 from sottovoce.keyfiles.models import read_model
 from sottovoce.keyfiles.released_models import ReleasedModel, write_released
@@ -31,7 +32,10 @@ def export_model(
     if not path.exists():
         raise InputError(
             f"{path}: there is no model; the study is not finished here",
-            hints=("sottovoce status", "`sottovoce join` until the study is finished"),
+            hints=(
+                ShellCommand("sottovoce status"),
+                Hint("`", ShellCommand("sottovoce join"), "` until the study is finished"),
+            ),
         )
     work.check_consent()
     keys = work.keys(seat)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sottovoce.config.site_settings import SiteSettings, read_settings
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedFileError, InputError, KeyFileError, OpenPermissionsError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles import storage, unix
 from sottovoce.keyfiles.passphrase import Passphrase
 from sottovoce.node.memberships import CoordinatorPlace, Membership
@@ -103,7 +104,7 @@ class JoinedStudy:
         if described is None:
             raise InputError(
                 f"study {self.id}: its description has not arrived yet",
-                hints=(f"sottovoce join --study {self.id}",),
+                hints=(ShellCommand(f"sottovoce join --study {self.id}"),),
             )
         return described
 
@@ -179,7 +180,10 @@ class Site:
         if not known:
             raise InputError(
                 f"{self.home}: this site has not joined a study",
-                hints=("join one: sottovoce join INVITATION --data FILE", "or give another --home"),
+                hints=(
+                    Hint("join one: ", ShellCommand("sottovoce join INVITATION --data FILE")),
+                    "or give another --home",
+                ),
             )
         titles = {joined_study.id: joined_study.invitation.title for joined_study in known}
         chosen = choose(name, titles, option=option)
@@ -217,7 +221,10 @@ def choose(name: str | None, titles: dict[str, str], *, option: str = "--study "
             return next(iter(titles))
         raise InputError(
             f"study: there are {len(titles)} ({listed}); name one",
-            hints=(f"name it: {option}{next(iter(titles), 'NAME')}", "sottovoce study list"),
+            hints=(
+                f"name it: {option}{next(iter(titles), 'NAME')}",
+                ShellCommand("sottovoce study list"),
+            ),
         )
     exact = [study for study, title in titles.items() if name in {study, title}]
     begins = (
@@ -229,7 +236,7 @@ def choose(name: str | None, titles: dict[str, str], *, option: str = "--study "
     what = f"{name!r}, which could be {', '.join(matching)}" if matching else repr(name)
     raise InputError(
         f"study: this site knows {listed or 'none'}, found {what}",
-        hints=("sottovoce study list",),
+        hints=(ShellCommand("sottovoce study list"),),
     )
 
 

@@ -31,18 +31,21 @@ class Quorum:
     def __post_init__(self) -> None:
         if len(set(self.members)) < len(self.members) or len(self.points) != len(self.members):
             raise InputError(
-                "quorum: expected different members, each with a point of its own",
+                "expected different members, each with a point of its own",
+                place="quorum",
                 setting="roles.members",
             )
         if self.opener in self.members:
             raise InputError(
-                f"quorum: expected an opener that holds no share, found {self.opener!r}",
+                f"expected an opener that holds no share, found {self.opener!r}",
+                place="quorum",
                 setting="roles.members",
             )
         if not all(1 <= point <= MOST_MEMBERS for point in self.points):
             raise InputError(
-                f"quorum: expected points from 1 to {MOST_MEMBERS}, found {self.points}",
+                f"expected points from 1 to {MOST_MEMBERS}, found {self.points}",
                 hints=(f"at most {MOST_MEMBERS} members compute; the other peers contribute",),
+                place="quorum",
                 setting="roles.members",
             )
         check_threshold(len(self.members), self.threshold)
@@ -53,8 +56,9 @@ class Quorum:
         names = tuple(members)
         if len(names) > MOST_MEMBERS:
             raise InputError(
-                f"quorum: expected at most {MOST_MEMBERS} members, found {len(names)}",
+                f"expected at most {MOST_MEMBERS} members, found {len(names)}",
                 hints=("name the members that compute; the other peers contribute",),
+                place="quorum",
                 setting="roles.members",
             )
         return cls(names, tuple(range(1, len(names) + 1)), threshold, opener)
@@ -77,7 +81,8 @@ class Quorum:
         """The point of a member's shares."""
         if member not in self.members:
             raise InputError(
-                f"quorum: expected one of the members {', '.join(self.members)}, found {member!r}",
+                f"expected one of the members {', '.join(self.members)}, found {member!r}",
+                place="quorum",
                 setting="roles.members",
             )
         return self.points[self.members.index(member)]
@@ -105,19 +110,21 @@ def check_threshold(members: int, threshold: int) -> None:
     """Refuse a threshold that protects against nobody, or that has too few members to multiply."""
     if threshold < 1:
         raise InputError(
-            f"quorum: expected a threshold of at least 1, found {threshold}",
+            f"expected a threshold of at least 1, found {threshold}",
             hints=("three members protect against any one of them: threshold = 1",),
+            place="quorum",
             setting="roles.members",
         )
     if members < 2 * threshold + 1:
         raise InputError(
-            f"quorum: expected at least {2 * threshold + 1} members for a threshold of "
+            f"expected at least {2 * threshold + 1} members for a threshold of "
             f"{threshold}, found {members}",
             hints=(
                 f"threshold = {largest_minority(members)}"
                 if members >= 3
                 else 'with two peers take engine = "shares" or "paillier"',
             ),
+            place="quorum",
             setting="roles.members",
         )
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.hints import Hint, PlanSetting, ShellCommand
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
@@ -476,5 +477,10 @@ def check_enough_peers(study: Study) -> None:
         why = ": of two, each would subtract its own table from the total" if peers > 1 else ""
         raise InputError(
             f"evaluate: expected at least {FEWEST_PEERS} peers, found {peers}{why}",
-            hints=("label documents of your own: sottovoce classify notes.csv --out labelled.csv",),
+            hints=(
+                Hint(
+                    "label documents of your own: ",
+                    ShellCommand("sottovoce classify notes.csv --out labelled.csv"),
+                ),
+            ),
         )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.errors import InputError, MisuseError
+from sottovoce.hints import Hint, PlanSetting
 
 Numbers = NDArray[np.int64]
 
@@ -103,7 +104,7 @@ class Roc:
         if not self.thresholds:
             raise MisuseError(
                 "roc: no point of it may be shown, so there is none to choose",
-                hints=("hold out more documents: held_out=0.3",),
+                hints=(Hint("hold out more documents: ", PlanSetting("held_out", 0.3)),),
             )
 
 

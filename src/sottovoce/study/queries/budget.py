@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sottovoce.errors import MisuseError, ViolationError
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.protocols.conversation import Party, Receive, Send
 from sottovoce.protocols.disclosures import (
     BATCHES_ARE_PADDED,
@@ -137,7 +138,7 @@ def _spent(study: Study, request: QueryRequest, asker: str, *, left: int) -> Mis
     if request.evaluation and left >= request.documents:
         return MisuseError(
             f"{asker}: the query budget of {plan.evaluations} evaluations is spent",
-            hints=("a new study may agree on more: evaluations=2",),
+            hints=(Hint("a new study may agree on more: ", PlanSetting("evaluations", 2)),),
         )
     return MisuseError(
         f"{asker}: the query budget of {plan.budget} {plan.level}s is spent: "

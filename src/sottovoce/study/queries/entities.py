@@ -18,6 +18,7 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 from sottovoce.errors import InputError, MisuseError, ViolationError
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.paillier import Encrypted, Unsent, stack
 from sottovoce.protocols.conversation import Party, Receive, Send, receive
 from sottovoce.protocols.disclosures import CONSENT_TO_LOOKUPS
@@ -141,7 +142,15 @@ def _ask_entities(
         raise InputError(
             f"{party.name}: expected entities that {peer!r} holds, too, found that it has none "
             f"for number {place} of those asked about",
-            hints=('ask with remote="zero" or remote="normalised" in a study of its own',),
+            hints=(
+                Hint(
+                    "ask with ",
+                    PlanSetting("remote", "zero"),
+                    " or ",
+                    PlanSetting("remote", "normalised"),
+                    " in a study of its own",
+                ),
+            ),
         )
     return added(party, model, answers, rows=len(named))
 

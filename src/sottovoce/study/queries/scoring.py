@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import BoundError, InputError
+from sottovoce.hints import Hint, PlanSetting
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.protocols.shares.handover import ModelPlan
@@ -205,7 +206,12 @@ class ScorePlan:
             raise InputError(
                 f"scores: {self.classes} classes of {self._slot_bits} bits do not fit into one "
                 "ciphertext",
-                hints=("labels_on='shares' has no such limit, and needs a dealer for the asker",),
+                hints=(
+                    Hint(
+                        PlanSetting("labels_on", "shares"),
+                        " has no such limit, and needs a dealer for the asker",
+                    ),
+                ),
             )
         return Slots(self._slot_bits, documents * self.classes)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sottovoce.errors import SettingFault
+from sottovoce.hints import PlanSetting
 from sottovoce.numbers.fixed import Scale
 from sottovoce.text.features import NORM_PARTS
 from sottovoce.text.labels import Labels
@@ -36,7 +37,7 @@ def threshold_faults(thresholds: tuple[float, ...]) -> Iterator[SettingFault]:
         len(thresholds) > MOST_THRESHOLDS,
         "thresholds",
         f"expected at most {MOST_THRESHOLDS} thresholds (more would show scores), {count_found}",
-        "thresholds=(-0.5, 0.0, 0.5)",
+        PlanSetting("thresholds", (-0.5, 0.0, 0.5)),
     )
     rising = all(threshold < other for threshold, other in pairwise(thresholds))
     yield SettingFault(

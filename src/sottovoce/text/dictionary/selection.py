@@ -120,5 +120,5 @@ def rule_named(value: object) -> SelectionRule:
         return SELECTION_RULES[value]
     known = ", ".join(SELECTION_RULES)
     raise InputError(
-        f"plan: expected select to be one of {known}, found {value!r}", setting="select"
+        f"expected select to be one of {known}, found {value!r}", place="plan", setting="select"
     )

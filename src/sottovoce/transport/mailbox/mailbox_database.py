@@ -14,6 +14,7 @@ from typing import Protocol
 
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import DamagedFileError, KeyFileError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.transport.mailbox.checkpoints import Checkpoints, move_log
 from sottovoce.transport.mailbox.letter_bodies import Bodies, BodyFiles, Connection, disk_full
@@ -118,7 +119,7 @@ CREATE TABLE IF NOT EXISTS starts (
 _VERSION = 4
 _RESTORE = (
     "restore the newest copy of the whole folder, including the journal",
-    "without one the study is over: sottovoce study create --from STUDY",
+    Hint("without one the study is over: ", ShellCommand("sottovoce study create --from STUDY")),
 )
 # The ranges of two starts are farther apart than a study has letters; the last digits are
 # random, so that two servers restored from one copy do not use the same.

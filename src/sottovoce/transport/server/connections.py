@@ -11,6 +11,7 @@ from itertools import count
 from aiohttp import web
 
 from sottovoce.errors import InputError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles.unix import allow_open_files
 from sottovoce.transport.server.connection_limits import ConnectionLimits, LimitedConnection
 from sottovoce.transport.server.limits import Buckets, Limits
@@ -178,7 +179,7 @@ async def _listen(host: str, port: int) -> socket.socket:
         reason = (error.strerror or type(error).__name__).lower()
         raise InputError(
             f"address {host or '*'}:{port}: cannot listen there ({reason})",
-            hints=("choose another port: sottovoce serve --port 8444",),
+            hints=(Hint("choose another port: ", ShellCommand("sottovoce serve --port 8444")),),
         ) from error
     listening.setblocking(False)  # noqa: FBT003 - the name of the method says it
     return listening
