@@ -13,10 +13,12 @@ its people can mend) or theirs (something that another party sent or did).
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
     │   ├── MisuseError             a call at the wrong time, or one-time material used twice
     │   ├── JournalError            a seat's journal is in use, full, or another's
+    │   │   ├── JournalInUseError   another process uses a seat's journal
     │   │   ├── DamagedJournalError a seat's journal is damaged: this seat cannot go on
     │   │   ├── ReplayError         a program run again does not do what it did before
     │   │   └── CopyError           an older copy of a seat's folder, or one that runs twice
     │   ├── LedgerError             a ledger was changed, cut off, or cannot be written
+    │   │   └── LedgerInUseError    another process writes a seat's ledger
     │   ├── WithdrawnError          this site takes no part: it withdrew, or did not consent
     │   └── KeyFileError            a key file cannot be used
     │       ├── WrongPassphraseError
@@ -120,6 +122,10 @@ class JournalError(OurError):
     """A seat's journal cannot be used: in use elsewhere, full, or of another key."""
 
 
+class JournalInUseError(JournalError):
+    """Another process uses a seat's journal."""
+
+
 class DamagedJournalError(JournalError):
     """A seat's journal is damaged: the seat cannot go on, and its coordinator is told so."""
 
@@ -134,6 +140,10 @@ class CopyError(JournalError):
 
 class LedgerError(OurError):
     """A ledger was changed, cut off or reordered, or cannot be written."""
+
+
+class LedgerInUseError(LedgerError):
+    """Another process writes a seat's ledger."""
 
 
 class WithdrawnError(OurError):

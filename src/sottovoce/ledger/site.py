@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Self
 
-from sottovoce.errors import LedgerError
+from sottovoce.errors import LedgerError, LedgerInUseError
 from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles import unix
 from sottovoce.keyfiles.storage import room_hints
@@ -137,7 +137,7 @@ class SiteLedger:
             raise self._unusable(error) from None
         undo.callback(os.close, descriptor)
         if not unix.lock_alone(descriptor):
-            raise LedgerError(
+            raise LedgerInUseError(
                 f"{path}: another process writes it",
                 hints=("one process runs a seat at a time; end the other one first",),
             )

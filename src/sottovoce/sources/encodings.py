@@ -80,7 +80,7 @@ def find_encoding(head: bytes, *, stated: str | None, name: str) -> TextEncoding
         )
     few = len(head) // 50 + 1
     if head.count(0) > few or (_controls(head) > few and not _is_utf8(head)):
-        raise InputError(f"{name}: expected text, found binary data")
+        raise InputError("expected text, found binary data", place=name)
     return _eight_bit(head)
 
 
@@ -90,7 +90,7 @@ def refuse_magic(head: bytes, *, name: str) -> None:
     plain = _is_utf8(start) and not _controls(start)
     for magic, what, hints in _MAGIC:
         if head.startswith(magic) and not plain:
-            raise InputError(f"{name}: expected text, found {what}", hints=hints)
+            raise InputError(f"expected text, found {what}", hints=hints, place=name)
 
 
 def _controls(head: bytes) -> int:

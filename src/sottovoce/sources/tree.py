@@ -111,9 +111,7 @@ def read_text(path: Path, shown: str, options: SourceOptions) -> TextFile | Sour
         refuse_magic(content, name=shown)
         encoding = find_encoding(content, stated=options.encoding, name=shown)
     except InputError as error:
-        return SourceProblem(
-            origin, ProblemKind.UNREADABLE, error.message.removeprefix(f"{shown}: ")
-        )
+        return SourceProblem(origin, ProblemKind.UNREADABLE, error.reason)
     try:
         text = content[encoding.mark :].decode(encoding.name)
     except UnicodeDecodeError as error:

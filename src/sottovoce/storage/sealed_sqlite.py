@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sottovoce.entropy import Entropy
-from sottovoce.errors import DamagedJournalError, JournalError, MisuseError
+from sottovoce.errors import DamagedJournalError, JournalError, JournalInUseError, MisuseError
 from sottovoce.keyfiles.storage import FREE_SPACE, SECRET_MODE, Stored
 from sottovoce.protocols.identities import framed
 
@@ -168,7 +168,7 @@ def damaged(message: str) -> DamagedJournalError:
 def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return JournalError(
+        return JournalInUseError(
             f"{path}: another process uses it",
             hints=("only one process may run a seat; end the other one first",),
         )

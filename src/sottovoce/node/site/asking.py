@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from sottovoce.course.phases import Phase
 from sottovoce.course.seating import seated
 from sottovoce.course.training.inputs import Started
 from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import InputError, JournalError, LedgerError, WithdrawnError
+from sottovoce.errors import InputError, WithdrawnError
 from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles.models import read_model
 from sottovoce.node.api import AskOptions, Classified, EvaluationTables, JoinOptions
@@ -26,7 +26,7 @@ from sottovoce.node.site.leaving import leave, mark_withdrawn, work_until_withdr
 from sottovoce.node.site.rejoining import hand_over
 from sottovoce.node.site.seat_status import is_withdrawn
 from sottovoce.node.site.site_context import seated_before
-from sottovoce.node.site.site_study import MODEL, SiteStudy, in_use
+from sottovoce.node.site.site_study import IN_USE, MODEL, SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.queries.thresholds import Floats
@@ -136,7 +136,7 @@ async def _work(asker: QueryClient, work: SiteStudy) -> None:
 async def _help(work: SiteStudy, seat: str) -> None:
     """Serve with this seat's share of the model, unless `sottovoce join` runs the seat."""
     keys = work.keys(seat)
-    try:
+    with suppress(*IN_USE):
         async with work.agent(keys, ending=0.0) as (agent, _, _):
             record = read_record(agent.journal, SEAT, ParticipantRecord)
             if record.phase is not Phase.FINISHED or not record.seating:
@@ -148,9 +148,6 @@ async def _help(work: SiteStudy, seat: str) -> None:
                 agent.decider = helper = QueryHelper(agent, standing, held)
                 working = asyncio.create_task(work_until_withdrawn(agent, work.membership))
                 await while_working(working, helper.serve())
-    except (JournalError, LedgerError) as error:
-        if not in_use(error):
-            raise
 
 
 @asynccontextmanager

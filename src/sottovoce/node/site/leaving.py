@@ -13,7 +13,7 @@ from sottovoce.course.control import COORDINATOR, Leaving
 from sottovoce.course.phases import Phase
 from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
-from sottovoce.errors import AbsenceError, JournalError, LedgerError, WithdrawnError
+from sottovoce.errors import AbsenceError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import AskOptions, Withdrawal
@@ -26,7 +26,7 @@ from sottovoce.node.seat.letter_audit import LetterAudit
 from sottovoce.node.seat.retrying_line import RetryingLine
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.node.site.seat_status import is_withdrawn, withdrawal_mark
-from sottovoce.node.site.site_study import MODEL, SiteStudy, forget_sessions, in_use
+from sottovoce.node.site.site_study import IN_USE, MODEL, SiteStudy, forget_sessions
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.attempts import Stage
 from sottovoce.study.stages.quorum_sums import AddUp
@@ -104,9 +104,7 @@ async def _withdraw_seat(work: SiteStudy, seat: str) -> None:
     try:
         async with work.agent(work.keys(seat), ending=work.stage_seconds) as (agent, audit, line):
             await leave(agent, audit, line, work.folder(seat) / MODEL)
-    except (JournalError, LedgerError) as error:
-        if not in_use(error):
-            raise
+    except IN_USE as error:
         raise AbsenceError(
             f"waited {work.stage_seconds:.0f} s for the process that runs {seat!r} to end",
             party=seat,

@@ -15,8 +15,8 @@ from sottovoce.course.news import SeatWaiting
 from sottovoce.entropy import Entropy
 from sottovoce.errors import (
     InputError,
-    JournalError,
-    LedgerError,
+    JournalInUseError,
+    LedgerInUseError,
     SottovoceError,
     WithdrawnError,
 )
@@ -48,6 +48,8 @@ ENDING_SECONDS = 5.0
 # A site with a model asks in other processes, which may take long.
 ASKING_SECONDS = math.inf
 _LOOK_SECONDS = 0.1
+IN_USE = (JournalInUseError, LedgerInUseError)
+"""The errors of a seat that another process runs."""
 # Seconds for which a seat that cannot continue tries to report it before it ends.
 _LAST_SECONDS = 10.0
 
@@ -139,9 +141,7 @@ class SiteStudy:
         while True:
             try:
                 return self.open_books(keys)
-            except (JournalError, LedgerError) as error:
-                if not in_use(error):
-                    raise
+            except IN_USE as error:
                 if time.monotonic() >= until:
                     reason = f"{error.message}; waited {ending:.0f} s for it to end"
                     raise type(error)(reason, hints=error.hints) from None
@@ -196,11 +196,6 @@ class SiteStudy:
     @property
     def _files(self) -> SealedFiles:
         return SealedFiles(self.membership.folder, self.membership.at_rest)
-
-
-def in_use(error: JournalError | LedgerError) -> bool:
-    """Whether another process uses a journal or ledger."""
-    return "another process" in error.message
 
 
 async def describe(membership: Membership) -> str:
