@@ -1,9 +1,9 @@
-"""The one door for whatever hides something.
+"""The one source of randomness for everything that hides something.
 
 Everything secret (keys, masks, randomisers, coins) is drawn from an `Entropy`
 that its caller passed in. `SystemEntropy` is the operating system's generator;
 `Expansion` stretches a secret seed that two parties share. Seeded and counting
-doors for tests live in the tests' harness, so that no setting can open them.
+entropies for tests are in the tests' harness, where no setting can reach them.
 """
 
 import hashlib

@@ -171,7 +171,7 @@ class OpenPermissionsError(KeyFileError):
 
 
 class TheirError(SottovoceError):
-    """Another party sent or did something wrong; `party` names it once the border knows."""
+    """Another party sent or did something wrong; `party` is its name, where that is known."""
 
     def __init__(self, message: str, *, party: str = "", hints: tuple[str, ...] = ()) -> None:
         """Keep the `message`, and the `party` where it is known already."""

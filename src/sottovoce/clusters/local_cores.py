@@ -13,7 +13,7 @@ LIVES = 4
 
 
 class LocalCores:
-    """A pool of processes; what a process had in hand when it was killed is done again."""
+    """A pool of processes; the task of a process that was killed is done again."""
 
     def __init__(self, count: int | None = None) -> None:
         """Start `count` processes; by default one for each core that this process may use."""

@@ -235,7 +235,7 @@ class ConsolePages:
         return web.FileResponse(path, headers={"Content-Disposition": disposition})
 
     async def act(self, request: web.Request) -> web.StreamResponse:
-        """One of the forms was sent."""
+        """Perform the action of a form that was sent."""
         return await self._forms.do(request)
 
 

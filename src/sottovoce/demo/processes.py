@@ -25,7 +25,7 @@ class Command:
     def __init__(
         self, name: str, arguments: Sequence[str], *, log: Path, check: Callable[[], None]
     ) -> None:
-        """Start it; what it says to people goes to `log`, and `check` looks after the others."""
+        """Start it; its output for people goes to `log`; `check` runs while somebody waits."""
         self.name = name
         self._check = check
         self._told = False

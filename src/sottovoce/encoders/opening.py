@@ -52,7 +52,7 @@ def find_encoder(written: str) -> EncoderName | None:
 
 
 def ready(name: EncoderName | None, place: str | Path | None = None) -> None:
-    """See to it that readers find this encoder: in the place named, or in a package."""
+    """Let readers find this encoder, in the place named or in a package."""
     if place is not None:
         opened = open_encoder(place).name
         if name is not None and opened != name:

@@ -221,7 +221,7 @@ class LocalFederation:
 
 
 def _check_parts(parts: Any) -> None:
-    """Refuse what names no peers."""
+    """Refuse data that do not name peers."""
     hint = 'LocalFederation({"alice": (texts, labels), "bob": (texts, labels), …})'
     if not isinstance(parts, Mapping):
         raise InputError(

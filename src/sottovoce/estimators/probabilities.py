@@ -62,7 +62,7 @@ def from_bins(count: int, mean: Calibration, above: Above) -> Floats:
 
 
 def bin_numbers(count: int, edges: Sequence[float], above: Above) -> Numbers:
-    """The bin of each of so many texts by bisection: all that are open are asked about at once."""
+    """The bin of each text, by bisection: all texts that are still open share a query."""
     low, high = np.zeros(count, np.int64), np.full(count, len(edges))
     while (low < high).any():
         asked = np.flatnonzero(low < high)

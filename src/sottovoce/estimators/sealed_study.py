@@ -396,7 +396,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
 
 
 def _check_policy(policy: Policy, study: Study) -> None:
-    """Refuse what the peers of a federation did not consent to; toy keys are a test's affair."""
+    """Refuse a plan that the peers of a federation did not consent to; toy keys are for tests."""
     if max(study.plan.key_sizes) < policy.key_bits:
         policy = dataclasses.replace(policy, key_bits=min(study.plan.key_sizes))
     try:

@@ -1,4 +1,4 @@
-"""Primes from the entropy door, with the structure that each key profile needs."""
+"""Primes drawn from an `Entropy`, with the structure that each key profile needs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""New keys from the entropy door."""
+"""New keys, drawn from an `Entropy`."""
 
 from typing import TypeVar
 

@@ -220,7 +220,7 @@ def for_people(row: PrintedRow) -> dict[str, object]:
 
 
 def cost_for_people(row: PrintedRow) -> dict[str, object]:
-    """Say what encryption cost, and how near it came to its plaintext twin."""
+    """Say what encryption cost, and how close its result is to the plaintext twin."""
     assert row.sealed is not None
     sealed = row.sealed
     apart = None if sealed.exp_apart is None else f"{sealed.exp_apart:.1%}"

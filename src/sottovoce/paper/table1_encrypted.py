@@ -118,7 +118,7 @@ class Twin:
 
     @classmethod
     def of(cls, learner: Callable[[], Floats]) -> "Twin":
-        """Learn in plaintext, a few times to know how long it takes."""
+        """Learn in plaintext, several times, to measure the time."""
         return cls(learner(), median(timeit.repeat(learner, number=1, repeat=5)))
 
 

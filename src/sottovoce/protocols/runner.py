@@ -15,7 +15,7 @@ from sottovoce.wire.codec import tag_of
 
 
 class Meddler:
-    """Stands between the parties and does nothing; tests derive ones that interfere."""
+    """Passes messages between the parties unchanged; tests derive classes that change them."""
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
         """Return the packets that arrive in place of `packet`: none, the same one, or others."""

@@ -63,7 +63,7 @@ class TaskExecutor(Protocol):
     """The executor of tasks: processes of this machine, or a cluster."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Task[Any]:
-        """Submit a task."""
+        """Give a task to a worker."""
 
 
 @dataclass(frozen=True)

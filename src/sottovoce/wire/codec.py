@@ -93,7 +93,7 @@ class Codec:
         return b"".join(pieces)
 
     def _plain(self, item: Any) -> Any:
-        """The item in lists and leaves; nothing that msgpack would write in its own way."""
+        """The item as lists and plain values, so that msgpack has only one way to write it."""
         kind = type(item)
         if kind in _LEAVES:
             return item

@@ -108,7 +108,7 @@ class Integers(Value, frozen=True):
     """A vector of integers 0 <= value < modulus, each in as many bytes as the modulus needs.
 
     The modulus itself does not travel: both sides know it, and `read` refuses
-    what does not belong to it.
+    values that are not below it.
     """
 
     width: int
@@ -122,7 +122,7 @@ class Integers(Value, frozen=True):
 
     @classmethod
     def of(cls, values: Iterable[int], *, modulus: int) -> Self:
-        """The residues `values`; raises `MismatchError` for what is not reduced."""
+        """The residues `values`; raises `MismatchError` if one is not reduced."""
         width = width_of(modulus)
         numbers = [int(value) for value in values]
         if any(not 0 <= number < modulus for number in numbers):

@@ -111,15 +111,16 @@ def classify(
     alone gives; the screen says how many there are. By default the text columns are those with
     which this site joined.
 
-    Of more than 16,384 documents in a file none is kept in memory: they are asked about in slices
-    of so many, each counted by itself, and a command that was stopped asks only what it has no
-    answer to. --cluster chooses the workers that turn them into rows, as in `join`.
+    A file of more than 16,384 documents is asked about in slices of that many, and none of them is
+    kept in memory. Each slice is counted by itself. If such a command is stopped and run again, it
+    asks only for the labels that it does not have. --cluster chooses the workers that turn
+    documents into rows, as in `join`.
 
     For an annotation tool the rows are tasks with predictions, the least certain ones first where
     the study releases scores.
 
     With --own, after `evaluate`, a class that is more frequent among this site's documents than
-    elsewhere is said more readily here. Where a model of this site's documents alone was still
+    elsewhere is predicted more often here. Where a model of this site's documents alone was still
     better on its held-out documents by more than a standard error, that model answers. To compare,
     the held-out documents are asked about once, and counted, unless the joint model is ahead
     anyway. Only this site learns its thresholds.

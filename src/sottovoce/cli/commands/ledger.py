@@ -246,7 +246,7 @@ def _places(site: "Site", study: str | None, seat: str | None) -> "list[SeatLedg
 
 
 def _print_summary(lines: "list[LedgerLine]", *, as_json: bool) -> None:
-    """Each party with its kinds of messages, as the officer's page of the console has them."""
+    """Each party with its kinds of messages, as on the officer's page of the console."""
     from dataclasses import asdict
     from itertools import groupby
 

@@ -69,7 +69,7 @@ class _ObjectFormatter(logging.Formatter):
 
 
 def stamped(line: str) -> str:
-    """A line of a log: one line, with its time."""
+    """Words as one line of a log, with the time."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {escaped(line)}"
 
 

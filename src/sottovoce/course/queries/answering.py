@@ -60,9 +60,9 @@ class GivenUp:
 class Answering:
     """The queries of one peer at the coordinator.
 
-    `known` says that it is a peer of the model and did not leave. `given_up` is why the open query
-    is being stopped, if no other query replaces it. `absent` are members of a quorum that were not
-    seen lately, `lost` are seats that said that they cannot go on.
+    `known` says that this is a peer of the model and did not leave. `given_up` is why the open
+    query is being stopped, if no other query replaces it. `absent` are members of a quorum that
+    were not seen lately, `lost` are seats that said that they cannot go on.
     """
 
     name: str

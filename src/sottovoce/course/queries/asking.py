@@ -212,7 +212,7 @@ def _close_query(turn: _Turn) -> None:
 
 
 def _be_overdue(turn: _Turn, happened: ConversationOverdue) -> None:
-    """Begin anew without a member or the dealer, or end with a query that can be gone on with."""
+    """Begin anew without a member or the dealer, or end with a query that can be continued."""
     state = turn.state
     if happened.which != state.query:
         return

@@ -4,7 +4,7 @@
     outcome = run_study(Study(plan, roster), documents, identities=identities, entropy=entropy)
     outcome.classify("alice", documents).classes
 
-Nothing is decided here: the deciders of all seats run side by side, their letters are delivered at
+Nothing is decided here. The deciders of all seats run side by side, their letters are delivered at
 once, and the programs of an attempt run together. Time is a number that grows when nobody has
 anything to do.
 """

@@ -1,4 +1,4 @@
-"""Writes one note: sentences of a site's manner, filled in for a patient and a diagnosis."""
+"""Writes one note: sentences in a site's style, filled in for a patient and a diagnosis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _SECTIONS: tuple[tuple[Section, float, int], ...] = (
 
 @dataclass(slots=True)
 class Page:
-    """Text as it is written, with the offsets of what was named on the way."""
+    """A growing text, and the offsets of the names in it."""
 
     parts: list[str] = field(default_factory=list)
     length: int = 0

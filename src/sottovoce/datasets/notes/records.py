@@ -1,4 +1,4 @@
-"""A synthetic note and a collection of them: text, labels of three levels, and whose it is."""
+"""A synthetic note and a collection of them: text, labels of three levels, site and patient."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

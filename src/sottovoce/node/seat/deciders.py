@@ -93,7 +93,7 @@ class Effect:
     letters: Sequence[tuple[str, Message]] = ()
 
     def with_notes(self, notes: Mapping[str, bytes]) -> "Effect":
-        """The same, with further notes."""
+        """This step, with further notes."""
         return Effect({**self.notes, **notes}, self.letters)
 
 

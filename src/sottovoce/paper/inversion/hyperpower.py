@@ -146,7 +146,7 @@ class InvPlan:
 
     @property
     def large(self) -> Scale:
-        """Cut X, which goes to Â⁻¹."""
+        """Cut X, which converges to Â⁻¹."""
         return Scale(self.fraction_bits, ceil(2 / self.low) << self.fraction_bits)
 
     @property
