@@ -85,9 +85,9 @@ def test_two_requests_with_the_same_part_write_one_after_the_other(tmp_path):
         await mailbox.open_upload(summary)
         first = mailbox.append(summary, 0, LONG[:PART])
         second = mailbox.append(summary, 0, bytes(PART))
-        told = await asyncio.gather(first, second, return_exceptions=True)
-        assert told[0].received == PART
-        assert told[1].kind == "offset"
+        results = await asyncio.gather(first, second, return_exceptions=True)
+        assert results[0].received == PART
+        assert results[1].kind == "offset"
         for start in range(PART, len(LONG), PART):
             await mailbox.append(summary, start, LONG[start : start + PART])
         return await mailbox.letters("bob")

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.cli.shell_words import placed
 from sottovoce.cli.terminal import screen
+from sottovoce.hints import ShellCommand
 
 if TYPE_CHECKING:
     from sottovoce.node.known_studies import KnownStudy
@@ -32,7 +34,8 @@ def show_study(known: "KnownStudy") -> None:
         screen.say(f"Fingerprint that this site agreed to: {known.card.fingerprint}")
     if known.last is not None:
         show_kept(known.last)
-    screen.say(f"\nthe whole card: sottovoce study show {known.id} --card")
+    card = ShellCommand(f"sottovoce study show {known.id} --card")
+    screen.say(placed("\nthe whole card: ", card))
 
 
 def write_card(card: "StudyCard", path: Path) -> None:

@@ -415,8 +415,8 @@ class MailboxTables:
 
     def upload_of(self, to: Connection, letter: LetterSummary) -> int | None:
         """The number of an announced letter that is not complete."""
-        found = self._upload(to, letter)
-        return None if found is None else found[0]
+        upload = self._upload(to, letter)
+        return None if upload is None else upload[0]
 
     def _upload(self, to: Connection, letter: LetterSummary) -> tuple[int, int, bool] | None:
         """The number of an upload, its progress, and whether it is open."""
