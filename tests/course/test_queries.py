@@ -43,7 +43,7 @@ from sottovoce.course.queries.inputs import (
     EvaluationWanted,
     NotReplayed,
     QuestionAsked,
-    SeatLost,
+    SeatGaveUp,
     SeatRejoined,
 )
 from sottovoce.course.queries.records import AskerRecord, EvaluationBook
@@ -394,34 +394,34 @@ def test_a_member_that_lost_its_disk_is_not_asked_any_more(quorum_coordinator: T
 def test_a_query_that_needs_a_seat_that_cannot_go_on_is_refused_at_once(
     quorum_coordinator: Told,
 ) -> None:
-    told = quorum_coordinator
-    told.hears("north", AskedQuery(0))
-    assert told(SeatLost(MEMBERS[1])) == (StopConversation(FIRST),)
-    told(ConversationEnded(FIRST, stopped=True))
-    (refused,) = told_by(told.actions, RefusedQuery)
+    decider = quorum_coordinator
+    decider.hears("north", AskedQuery(0))
+    assert decider(SeatGaveUp(MEMBERS[1])) == (StopConversation(FIRST),)
+    decider(ConversationEnded(FIRST, stopped=True))
+    (refused,) = told_by(decider.actions, RefusedQuery)
     assert refused.recipients == ("north",)
     assert isinstance(refused.message, RefusedQuery)
     assert refused.message.missing == MEMBERS[1]
     assert f"{MEMBERS[1]} cannot go on" in refused.message.reason
     # There is one to spare.
-    assert helpers(told.hears("north", AskedQuery(1))) == [MEMBERS[0], *MEMBERS[2:]]
-    told(ConversationEnded(QueryId("north", 1), charged=32))
+    assert helpers(decider.hears("north", AskedQuery(1))) == [MEMBERS[0], *MEMBERS[2:]]
+    decider(ConversationEnded(QueryId("north", 1), charged=32))
     # Without a second one nobody is asked, until it comes back.
-    told(SeatLost(MEMBERS[2]))
-    (refused,) = told.hears("north", AskedQuery(2))
+    decider(SeatGaveUp(MEMBERS[2]))
+    (refused,) = decider.hears("north", AskedQuery(2))
     assert isinstance(refused.message, RefusedQuery)
     assert refused.message.missing in MEMBERS[1:3]
-    told(Seen(MEMBERS[1]))
-    assert helpers(told.hears("north", AskedQuery(2))) == [*MEMBERS[:2], MEMBERS[3]]
+    decider(Seen(MEMBERS[1]))
+    assert helpers(decider.hears("north", AskedQuery(2))) == [*MEMBERS[:2], MEMBERS[3]]
 
 
 def test_a_query_that_does_not_need_the_seat_goes_on(quorum_coordinator: Told) -> None:
-    told = quorum_coordinator
-    told.now += 7.0
+    decider = quorum_coordinator
+    decider.now += 7.0
     for member in MEMBERS[1:]:
-        told(Seen(member))
-    assert helpers(told.hears("north", AskedQuery(0))) == MEMBERS[1:]
-    assert told(SeatLost(MEMBERS[0])) == ()
+        decider(Seen(member))
+    assert helpers(decider.hears("north", AskedQuery(0))) == MEMBERS[1:]
+    assert decider(SeatGaveUp(MEMBERS[0])) == ()
 
 
 def test_an_evaluation_waits_for_the_members_of_those_who_are_ready(

@@ -28,7 +28,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
-    SeatLost,
+    SeatGaveUp,
     SeatRejoined,
 )
 from sottovoce.course.queries.records import MOST_QUERIES, AskerRecord, wanted_verdict
@@ -198,7 +198,7 @@ def _lost(seat: str) -> str:
 # It ends.
 
 
-def _lose(turn: _Turn, happened: SeatLost) -> None:
+def _lose(turn: _Turn, happened: SeatGaveUp) -> None:
     """Give the query up at once if it needs a seat that cannot go on."""
     if happened.seat in turn.state.record.helpers:
         turn.change(given_up=GivenUp(_lost(happened.seat), happened.seat))
@@ -275,8 +275,8 @@ TABLE = table_of(
         Row((_STOPPING,), (ConversationEnded,), _end, (_STOPPING, _IDLE, _ANSWERING)),
         Row((_ANSWERING,), (ConversationOverdue,), _give_up, (_ANSWERING, _STOPPING)),
         Row((_STOPPING,), (ConversationOverdue,)),
-        Row((_ANSWERING,), (SeatLost,), _lose, (_ANSWERING, _STOPPING)),
-        Row((_IDLE, _STOPPING), (SeatLost,)),
+        Row((_ANSWERING,), (SeatGaveUp,), _lose, (_ANSWERING, _STOPPING)),
+        Row((_IDLE, _STOPPING), (SeatGaveUp,)),
         Row((_IDLE,), (ConversationEnded, ConversationOverdue)),
         Row(PHASES, (SeatRejoined,), _begin_anew),
         Row(PHASES, (ConversationGoesOn,)),

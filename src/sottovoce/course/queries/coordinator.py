@@ -13,7 +13,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
-    SeatLost,
+    SeatGaveUp,
     SeatRejoined,
     SeatReseated,
 )
@@ -98,7 +98,7 @@ def step(
             state, _ = _evaluate(state, happened, now)
             state, _ = _ask(state, seat, happened, now)
             return state, (Tell(others, message),)
-        case ConversationEnded() | ConversationOverdue() | ConversationGoesOn() | SeatLost():
+        case ConversationEnded() | ConversationOverdue() | ConversationGoesOn() | SeatGaveUp():
             return _converse(state, happened, now)
     return _evaluate(state, happened, now)
 
@@ -121,10 +121,10 @@ def _hear(
 
 def _converse(
     state: CoordinatorService,
-    happened: ConversationEnded | ConversationOverdue | ConversationGoesOn | SeatLost,
+    happened: ConversationEnded | ConversationOverdue | ConversationGoesOn | SeatGaveUp,
     now: float,
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
-    if isinstance(happened, SeatLost):
+    if isinstance(happened, SeatGaveUp):
         return _lose(state, happened, now)
     if isinstance(happened.which, QueryId):
         return _ask(state, happened.which.asker, happened, now)
@@ -132,7 +132,7 @@ def _converse(
 
 
 def _lose(
-    state: CoordinatorService, happened: SeatLost, now: float
+    state: CoordinatorService, happened: SeatGaveUp, now: float
 ) -> tuple[CoordinatorService, tuple[Action, ...]]:
     """Wait for this seat no longer, in no query."""
     state, actions = _evaluate(state, happened, now)

@@ -30,7 +30,7 @@ from sottovoce.course.queries.inputs import (
     ConversationEnded,
     ConversationGoesOn,
     ConversationOverdue,
-    SeatLost,
+    SeatGaveUp,
     SeatRejoined,
     SumsKnown,
 )
@@ -229,7 +229,7 @@ def _know_rejoined(turn: _Turn, happened: SeatRejoined) -> None:
     turn.change(rejoined=turn.state.rejoined | {happened.seat})
 
 
-def _lose(turn: _Turn, happened: SeatLost) -> None:
+def _lose(turn: _Turn, happened: SeatGaveUp) -> None:
     turn.change(presence=turn.state.presence.without(happened.seat))
 
 
@@ -264,7 +264,7 @@ TABLE = table_of(
         Row(PHASES, (ConversationGoesOn,)),
         Row(PHASES, (SumsKnown,), _know_sums),
         Row(PHASES, (SeatRejoined,), _know_rejoined),
-        Row(PHASES, (SeatLost,), _lose),
+        Row(PHASES, (SeatGaveUp,), _lose),
         Row((_GATHERING,), (Seen,), _see_again, PHASES),
         Row((_HELD,), (Seen,), _see),
     )

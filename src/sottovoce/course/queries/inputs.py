@@ -51,7 +51,7 @@ class NotReplayed:
 
 
 @dataclass(frozen=True)
-class SeatLost:
+class SeatGaveUp:
     """A seat says that it cannot go on, or that what it held is lost; until it is seen again."""
 
     seat: str

@@ -33,7 +33,7 @@ from sottovoce.course.queries.coordinator import (
 )
 from sottovoce.course.queries.inputs import (
     ConversationEnded,
-    SeatLost,
+    SeatGaveUp,
     SeatRejoined,
     SeatReseated,
 )
@@ -149,7 +149,7 @@ class QueryCoordinator(ServiceCarrier[CoordinatorService]):
 
     async def lose(self, seat: str) -> None:
         """A seat says that it cannot go on, or enrolled with new keys without what it held."""
-        await self.take(SeatLost(seat))
+        await self.take(SeatGaveUp(seat))
 
     async def reseat(self, seat: str, public: bytes) -> None:
         """Tell a seat with a new key who the others are, once for every key."""

@@ -138,6 +138,11 @@ class RunningProgram:
                 return kebab(kind.__name__)
         return "nothing"
 
+    def due(self, waits: Waits) -> float:
+        """The time at which its wait is over."""
+        gathers = isinstance(self.waiting, Gather)
+        return self.since + waits.longest(self.stage, gathers=gathers)
+
     def note_wait(self, now: float) -> bool:
         """Restart the clock if the program now waits for something else."""
         if self.seat.late != self.whom:

@@ -37,7 +37,7 @@ from sottovoce.node.seat.deciders import (
 from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.node.seat.early_letters import EarlyLetters
-from sottovoce.protocols.conversation import Gather, Party, Receive
+from sottovoce.protocols.conversation import Party, Receive
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
@@ -456,7 +456,7 @@ class SeatRuntime:
             self._moved.clear()
             now = self._clock()
             due = [
-                (self._due(running), running)
+                (running.due(self.waits), running)
                 for running in self.running.values()
                 if running.waiting
             ]
@@ -475,13 +475,9 @@ class SeatRuntime:
                 async with asyncio.timeout(max(0.0, min(left) - now) if left else None):
                     await self._moved.wait()
 
-    def _due(self, running: RunningProgram) -> float:
-        gathers = isinstance(running.waiting, Gather)
-        return running.since + self.waits.longest(running.stage, gathers=gathers)
-
     async def _expire(self, running: RunningProgram) -> None:
         async with self._turn:
-            if running.seat.finished or self._due(running) > self._clock():
+            if running.seat.finished or running.due(self.waits) > self._clock():
                 return
             if isinstance(running.waiting, Receive):
                 running.since = self._clock()

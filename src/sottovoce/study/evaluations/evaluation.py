@@ -27,7 +27,7 @@ import numpy as np
 
 from sottovoce import wire
 from sottovoce.errors import InputError, MisuseError, ViolationError
-from sottovoce.hints import Hint, PlanSetting, ShellCommand
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.numbers.ring import Words, from_ring, to_ring
 from sottovoce.protocols.blind_sum import RoundBook, SummedVector, WordSpace, pairwise
 from sottovoce.protocols.blind_sum.plan import Plan, Summed
