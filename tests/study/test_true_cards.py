@@ -177,3 +177,18 @@ def test_where_nobody_is_dealer_the_evaluator_is_named_as_the_one_that_deals(nam
 def test_that_any_peer_could_tell_the_coordinator_words_is_on_the_first_page() -> None:
     page = " ".join(card(dictionary="joint").split("## Who takes part")[0].split())
     assert "A peer can test whether a word was chosen, and could tell it." in page
+
+
+@pytest.mark.parametrize("engine", ["quorum", "shares", "paillier"])
+def test_how_far_the_mean_lies_is_said_to_be_published_only_where_it_is(engine: str) -> None:
+    """Engine paillier opens one end of the spectrum, and so does everybody with a table."""
+    helped = engine != "quorum"
+    roster, _ = draw_roster(
+        ("a", "b", "c"), entropy=SeededEntropy(2), with_dealer=helped, with_evaluator=helped
+    )
+    plan = InsecureToyPlan("true", BINARY, features=32, key_bits=768, engine=engine)
+    text = " ".join(StudyCard(Study(plan, roster)).markdown().split())
+    assert "the upper end of the spectrum" in text
+    assert ("how far the mean lies" in text) == (engine != "paillier")
+    table = StudyCard(read_toy(BY_NAME["features-zero-shares"].text).rehearsed()).markdown()
+    assert "how far the mean lies" not in table

@@ -9,7 +9,7 @@ from sottovoce.study.choices import Addition, Centre, Contribution, DictionaryKi
 from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
-from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected
+from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected, is_moved
 from sottovoce.study.stages.contributions import doubtful_penalty
 from sottovoce.study.study import FEWEST_IN_RINGS, Study
 from sottovoce.study.totals import FULL_ROWS
@@ -141,12 +141,17 @@ def _guards(study: Study) -> Iterator[str]:
         f"- At least {plan.min_peers} peers; a class with fewer than "
         f"{plan.min_documents} documents a peer {_RARE[plan.rare]}."
     )
-    yield (
-        "- Totals of documents and classes, the upper end of the spectrum and how far the mean "
-        "lies from where rows are measured are published rounded up to two digits. Iterations, "
-        "sizes and times follow from them."
+    measured = is_moved(plan) and study.engine is not Engine.PAILLIER
+    ends = (
+        ", the upper end of the spectrum and how far the mean lies from where rows are measured"
+        if measured
+        else " and the upper end of the spectrum"
     )
-    if is_corrected(plan) and study.engine is not Engine.PAILLIER:
+    yield (
+        f"- Totals of documents and classes{ends} are published rounded up to two digits. "
+        "Iterations, sizes and times follow from them."
+    )
+    if measured and is_corrected(plan):
         yield (
             "- The mean weight of every chosen word in all rows of all peers is published to the "
             f"nearest 1/{MEAN_PARTS}, once (`centre={Centre.MEAN}`): rows are measured from there, "
