@@ -44,7 +44,7 @@ class _Blocks:
 
 _BLOCKS = _Blocks()
 # Splitting a word costs as much as this many integer multiplications; see `_worth_splitting`.
-_SPLIT_COST = 60
+_SPLIT_COST = 250
 _SMALL = 2**20
 
 
