@@ -230,14 +230,14 @@ def test_a_full_disk_at_the_coordinator_is_waited_for(tmp_path):
         async with served_mailbox(tmp_path) as served:
             alice, bob = await served.line("alice"), await served.line("bob")
             committer = served.mailbox._committer
-            await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 14").fetchone())
+            await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 12").fetchone())
             posting = asyncio.create_task(alice.post(letter(0, os.urandom(60_000))))
             await asyncio.sleep(0.3)
             assert not posting.done()
             await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 9999").fetchone())
             await posting
             assert len(await bob.fetch()) == 1
-            await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 14").fetchone())
+            await committer.submit(lambda to: to.execute("PRAGMA max_page_count = 12").fetchone())
             alice.retry_seconds = 0.2
             with pytest.raises(AbsenceError, match="disk is full"):
                 await alice.post(letter(1, os.urandom(60_000)))
