@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from sottovoce.course.news import News
+from sottovoce.course.news import News, SeatEvent
 
 
 @dataclass(frozen=True)
@@ -28,33 +28,26 @@ class StandingBy:
 
 
 @dataclass(frozen=True)
-class Enrolled:
+class Enrolled(SeatEvent):
     """A seat is enrolled: its identity key is pinned at the coordinator."""
-
-    study: str
-    seat: str
 
 
 @dataclass(frozen=True)
-class RosterKnown:
+class RosterKnown(SeatEvent):
     """Everybody who will take part is known; people compare the words by phone."""
 
-    study: str
-    seat: str
     peers: tuple[str, ...]
     words: tuple[str, ...]
     until: float = 0.0
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(SeatEvent):
     """A letter came in or went out in a stage: the number so far, and all bytes.
 
     `steps_left` is how many steps of the computation follow, where the program knows it.
     """
 
-    study: str
-    seat: str
     stage: str
     letters: int
     bytes: int
@@ -62,77 +55,58 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class SeatPartEnded:
+class SeatPartEnded(SeatEvent):
     """A seat's part in a stage, a query or an evaluation is over, with whatever result."""
 
-    study: str
-    seat: str
     stage: str
 
 
 @dataclass(frozen=True)
-class ModelStored:
+class ModelStored(SeatEvent):
     """A peer's sealed model is on its disk."""
 
-    study: str
-    seat: str
     path: Path
 
 
 @dataclass(frozen=True)
-class JournalDeleted:
+class JournalDeleted(SeatEvent):
     """Shares, seeds, masks and journals of a seat were deleted, and its ledger records it."""
-
-    study: str
-    seat: str
 
 
 @dataclass(frozen=True)
-class SeatLost:
+class SeatLost(SeatEvent):
     """A seat cannot go on, and what it held is lost; the reason says why."""
 
-    study: str
-    seat: str
     reason: str
 
 
 @dataclass(frozen=True)
-class SeatWithdrawn:
+class SeatWithdrawn(SeatEvent):
     """This site takes no further part with this seat."""
-
-    study: str
-    seat: str
 
 
 @dataclass(frozen=True)
-class EvaluationHeld:
+class EvaluationHeld(SeatEvent):
     """A seat has figures of an evaluation: first a site's own, then the joint ones of these peers.
 
     `figures` is the JSON that is kept, and shown again.
     """
 
-    study: str
-    seat: str
     peers: tuple[str, ...]
     accuracy: float
     figures: str
 
 
 @dataclass(frozen=True)
-class LineLost:
+class LineLost(SeatEvent):
     """The coordinator cannot be reached; the seat tries again by itself."""
 
-    study: str
-    seat: str
     reason: str
 
 
 @dataclass(frozen=True)
-class LineBack:
+class LineBack(SeatEvent):
     """The coordinator answers again."""
-
-    study: str
-    seat: str
 
 
 Event: TypeAlias = (

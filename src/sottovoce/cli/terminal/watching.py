@@ -91,9 +91,8 @@ class Watch:
     def on_event(self, event: "Event") -> None:
         """Show one event."""
         words = in_words(event)
-        study = getattr(event, "study", "")
-        if self.study_name is not None and study and words:
-            words = f"{self.study_name(study)}: {words}"
+        if self.study_name is not None and isinstance(event, news.SeatEvent) and words:
+            words = f"{self.study_name(event.study)}: {words}"
         if self.log is not None and words:
             self.log.line(words)
         if self.quiet:
