@@ -42,6 +42,11 @@ def test_no_folder_is_flat() -> None:
     assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
+def test_no_folder_of_tests_is_flat() -> None:
+    modules = modules_by_folder((ROOT / "tests").rglob("*.py"))
+    assert {folder.name: count for folder, count in modules.items() if count > 40} == {}
+
+
 def test_a_module_passes_no_names_of_others_on() -> None:
     """Only a package may: everything else is imported from where it is defined."""
     passing = [path for path in python_files() if "\n__all__" in path.read_text("utf-8")]

@@ -52,7 +52,7 @@ FILES = {
         f"{HERE}test_a_journal"
     ),
     "the way back after a restore is in docs/backup.md": (
-        "tests/node/test_restored.py::test_a_restored_site_sends_nothing"
+        "tests/node/site/test_restored.py::test_a_restored_site_sends_nothing"
     ),
     "put back the documents and settings that the study began with": (
         f"{BACKUP}test_documents_that_are_put_back_let_the_study_go_on"
@@ -61,7 +61,7 @@ FILES = {
         f"{BACKUP}test_documents_that_are_put_back_let_the_study_go_on"
     ),
     "go on with the newest copy of the folder, which has all that was sent": (
-        "tests/node/test_restored.py::test_a_copy_that_went_on_is_the_one_that_counts"
+        "tests/node/site/test_restored.py::test_a_copy_that_went_on_is_the_one_that_counts"
     ),
     "ask the coordinator for the newest copy of its folder, or for another study": (
         f"{BACKUP}test_a_coordinator_comes_back_whole_and_with_its_key"
@@ -98,10 +98,10 @@ COMMANDS = {
         "test_a_study_that_is_over_says_what_happened_and_what_can_be_done"
     ),
     "classify": (
-        "tests/node/test_quorum_study.py::test_three_sites_train_and_use_a_model_that_nobody_holds"
+        "tests/node/studies/test_quorum_study.py::test_three_sites_train_and_use_a_model_that_nobody_holds"
     ),
     "evaluate": (
-        "tests/node/test_whole_study.py::test_peers_evaluate_together_and_each_sees_its_own_table"
+        "tests/node/studies/test_whole_study.py::test_peers_evaluate_together_and_each_sees_its_own_table"
     ),
     "keys generate": f"{KEYS}test_generate_show_check_and_change",
     "keys public": f"{KEYS}test_the_public_half_is_written_again",

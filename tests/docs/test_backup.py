@@ -34,8 +34,8 @@ from sottovoce.text.documents import Document
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
 SITES = ("north", "harbour", "valley")
-REJOINING = "tests/node/test_rejoining.py::"
-RESTORED = "tests/node/test_restored.py::"
+REJOINING = "tests/node/site/test_rejoining.py::"
+RESTORED = "tests/node/site/test_restored.py::"
 HERE = "tests/docs/test_backup.py::"
 DONE = {
     "the folder has all that was sent": (

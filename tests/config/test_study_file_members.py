@@ -2,7 +2,7 @@
 
 import pytest
 
-from node.test_study_file import SMALL
+from config.test_study_file import SMALL
 from sottovoce.config.study_file import parse_study
 from sottovoce.errors import InputError
 from sottovoce.study.choices import Engine

@@ -116,7 +116,7 @@ def test_what_is_waited_for_is_said_without_kinds_of_messages(what: str, words: 
 
 
 def test_every_kind_that_has_words_is_sent_by_somebody() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "messages.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
     kinds = [kind for kind in _WORDS if "-" in kind]
     assert len(kinds) > 4
     assert all(f"`{kind}`" in page for kind in kinds)

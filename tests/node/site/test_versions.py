@@ -17,7 +17,7 @@ from sottovoce.storage.sealed_files import salt_path
 from sottovoce.study.relay import Letter
 from sottovoce.transport.mailbox.mailbox import Mailbox
 
-FIRST = Path(__file__).parents[1] / "data" / "first_version"
+FIRST = Path(__file__).parents[2] / "data" / "first_version"
 SESSION = b"s" * 32
 
 
