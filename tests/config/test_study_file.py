@@ -2,10 +2,11 @@
 
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sottovoce.config.deadlines import Deadlines, duration, in_words
@@ -17,6 +18,7 @@ from sottovoce.study.choices import Contribution, DictionaryKind, Engine, Verdic
 from sottovoce.study.plan import InsecureToyPlan, StudyPlan
 from sottovoce.study.release import Release
 from sottovoce.study.roster import Role
+from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.columns import Categorical, Numeric
 from sottovoce.text.encoding import EncoderName
@@ -258,6 +260,25 @@ def test_distrusted_words_become_their_places() -> None:
     ):
         text = with_line(line, text=text)
     assert parse_study(text).plan.distrusted == (2, 0)
+
+
+def test_columns_beside_a_joint_dictionary_are_distrusted_wherever_they_come_to_stand() -> None:
+    table = '\n[columns]\nsex = ["f", "m"]\nage = { low = 0, high = 120 }\n'
+    text = with_line("features = 8", text=with_line('distrusted = ["age"]')) + table
+    plan = parse_study(text).plan
+    after = plan.features + plan.beside.width
+    assert plan.distrusted == (after + 2,)
+    alone = replace(plan, epsilon=0.5)
+    # All words were found, and then five fewer.
+    for width in (plan.width, plan.width - 5):
+        expected = np.full(width, 3.0)
+        expected[-2] = 1.5  # the last but the bias
+        assert penalties_of(alone, width, 3.0).tolist() == expected.tolist()
+    page = StudyCard(replace(parse_study(text), plan=alone).rehearsed()).markdown()
+    assert "- Distrusted, with 0.5 times the penalty: age." in page
+    with pytest.raises(InputError, match=r"distrusted: .* found 'agge'") as refused:
+        parse_study(text.replace('distrusted = ["age"]', 'distrusted = ["agge"]'))
+    assert refused.value.hints == ("did you mean age?",)
 
 
 def test_deadlines() -> None:

@@ -57,7 +57,7 @@ def test_one_hot_rows_of_given_words_give_ridge_with_gamma() -> None:
     assert released(model) == pytest.approx(ridge(one_hot(), signs, penalties), abs=2e-3)
     assert model.predict(["chest", "cast"], peer="bob").tolist() == ["heart", "bone"]
     page = StudyCard(model.study_.study).markdown()
-    assert "2 distrusted columns have 0.25 times the penalty" in page
+    assert "Distrusted, with 0.25 times the penalty: pain, today." in page
     assert "nothing is scaled" in page
 
 

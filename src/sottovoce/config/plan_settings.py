@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any
 
 from sottovoce.config.toml_settings import (
@@ -47,7 +48,7 @@ from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.grounds import Grounds
 from sottovoce.study.plan import CLASS_WEIGHTS, StudyPlan
 from sottovoce.study.release import RELEASES
-from sottovoce.text.blocks import TAILS, Blocks
+from sottovoce.text.blocks import TAILS
 from sottovoce.text.columns import ROW, Categorical, Column, Numeric, Wording
 from sottovoce.text.dictionary.selection import SELECTION_RULES
 from sottovoce.text.features import Weighting
@@ -210,7 +211,7 @@ def read_plan(settings: SettingsText, *, plan_type: type[StudyPlan] = StudyPlan)
             arrangement=_arrangement(settings, given),
             features=row.features,
             beside=row.beside,
-            distrusted=_distrusted(settings, given, row.beside),
+            distrusted=_distrusted(settings, given, row.features + row.beside.width),
             alpha=penalty(given.get("alpha", AUTO), about, features=given.get("features", AUTO)),
             class_weight=class_weight(
                 given.get("class_weight", AUTO), about, exclusive=labels.exclusive
@@ -322,7 +323,21 @@ def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangemen
         return Arrangement(**_some(given, "weights"))
     # In the order of [peers], whichever they are written in.
     peers = [*settings.table("peers")]
-    ordered = sorted(held, key=lambda peer: peers.index(peer) if peer in peers else len(peers))
+    for name in held:
+        if name not in peers:
+            near = get_close_matches(name, peers, n=1)
+            raise settings.fault(
+                ("holdings", name),
+                f"a name from [peers] ({', '.join(peers)})",
+                repr(name),
+                *(f"did you mean {one}?" for one in near),
+            )
+    bare = next((peer for peer in peers if peer not in held), None)
+    if held and bare is not None:
+        raise settings.missing(
+            ("holdings", bare), "columns that this peer alone has", f'{bare} = ["COLUMN"]'
+        )
+    ordered = sorted(held, key=peers.index)
     own = tuple(
         Holding(peer, settings.take(("holdings", peer), TEXTS, (), f'{peer} = ["pulse"]'))
         for peer in ordered
@@ -330,14 +345,12 @@ def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangemen
     return Arrangement(Partition.FEATURES, own=own, **_some(given, *_OF_FEATURES, "weights"))
 
 
-def _distrusted(
-    settings: SettingsText, given: Mapping[str, Any], beside: Blocks
-) -> tuple[int, ...]:
+def _distrusted(settings: SettingsText, given: Mapping[str, Any], before: int) -> tuple[int, ...]:
     """Words of a given dictionary, or columns, that get a penalty of their own, as their places."""
     return distrusted_places(
         given.get("distrusted", ()),
         words=given.get("words", ()),
-        beside=beside.width,
+        before=before,
         columns=_columns(settings),
     )
 

@@ -300,7 +300,7 @@ def _invited_organisations(
             ("helpers", idle),
             "a role for it in [roles] or [intermediaries]",
             "none",
-            f'evaluator = "{idle}"',
+            f'evaluator = "{idle}"' if Role.EVALUATOR not in roles else "leave it out",
         )
     return tuple(
         InvitedOrganisation(name, (peers | helpers)[name], tuple(held))

@@ -198,7 +198,7 @@ class SealedClassifier(SealedEstimator):
             weighting=Weighting(tf_cap=1, idf=False, bias=0.0),
             engine=self.engine,  # type: ignore[arg-type]  # the plan knows the names
             alpha=self.alpha,
-            distrusted=distrusted_places(self.distrusted, words=(ROW,), columns=columns),
+            distrusted=distrusted_places(self.distrusted, words=(ROW,), before=1, columns=columns),
             epsilon=self.epsilon,
             class_weight=self.class_weight,
             min_documents=self.min_documents,

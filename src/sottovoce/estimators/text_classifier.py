@@ -388,7 +388,7 @@ class TextClassifier(SealedEstimator):
             dictionary=one_of(DictionaryKind, self.dictionary, "dictionary"),
             words=tuple(self.words),
             weighting=_weighting(self.weighting),
-            distrusted=distrusted_places(self.distrusted, words=tuple(self.words)),
+            distrusted=distrusted_places(self.distrusted, words=self.words, before=0),
             epsilon=self.epsilon,
             reading=Reading(level=level, ngrams=row.ngrams),
             beside=row.beside,

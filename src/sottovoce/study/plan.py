@@ -363,10 +363,7 @@ class StudyPlan:
             f"expected 0 < epsilon <= 1, found {self.epsilon:g}",
         )
         distrusted = self.distrusted
-        # A joint dictionary may have fewer words, so the position of later columns is not known
-        # yet.
-        listed = self.dictionary is DictionaryKind.GIVEN
-        most = self.asked_features if listed else self.features
+        most = self.asked_features
         limit = f"expected distrusted features below {most}, each once, "
         yield SettingFault(
             len(set(distrusted)) < len(distrusted)

@@ -191,7 +191,7 @@ def test_what_the_settings_say() -> None:
             "remote: a normalised remote part is for two",
         ),
         ('shared = ["ward"]', 'shared = ["age"]', "nobody holds column 'ward'"),
-        ('valley = ["sight"]\n', "", "nobody holds column 'sight'"),
+        ('valley = ["sight"]\n', "", "holdings.valley: expected columns that this peer alone has"),
         ('["sight"]\n', '["sight", "sugar"]\n', "found 'sugar' at several"),
         (
             'ward = ["eye", "heart", "lung"]',
@@ -233,8 +233,14 @@ def test_holdings_may_stand_in_any_order() -> None:
 
 
 def test_a_peer_without_a_column_of_its_own_is_named() -> None:
-    text = TEXT.replace("alpha = 2.0", 'remote = "zero"').replace('harbour = ["sugar"]\n', "")
+    text = TEXT.replace('harbour = ["sugar"]\n', "")
     text = text.replace("sugar = { low = -1, high = 1 }\n", "")
-    with pytest.raises(InputError, match="found none of harbour") as refused:
+    with pytest.raises(InputError, match=r"holdings.harbour: .* this peer alone has") as refused:
         described(text)
-    assert refused.value.hints == ('under [holdings]: harbour = ["COLUMN", …]',)
+    assert refused.value.hints == ('harbour = ["COLUMN"]',)
+
+
+def test_a_holder_that_is_no_peer_is_named() -> None:
+    with pytest.raises(InputError, match=r"holdings.harbor: expected a name from \[peers\]") as who:
+        described(TEXT.replace('harbour = ["sugar"]', 'harbor = ["sugar"]'))
+    assert who.value.hints == ("did you mean harbour?",)

@@ -6,7 +6,8 @@ from sottovoce.protocols.shares.course import MOST_STEPS
 from sottovoce.study.card.arrangement_lines import arranged_lines
 from sottovoce.study.card.query_lines import budget_lines, labels_lines, verdict_lines
 from sottovoce.study.choices import Addition, Centre, Contribution, DictionaryKind, Engine, Rare
-from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS
+from sottovoce.study.distrust import distrusted_names
+from sottovoce.study.plan import FEWEST_EVALUATED, FEWEST_PEERS, StudyPlan
 from sottovoce.study.queries.thresholds import scored_names
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.centring import MEAN_PARTS, is_corrected, is_moved
@@ -17,6 +18,7 @@ from sottovoce.text.blocks import Blocks
 from sottovoce.wire.printable import markdown
 
 Waits = tuple[tuple[str, str], ...]
+_MOST_NAMES = 12
 
 
 def agreed_section(study: Study, waits: Waits = ()) -> Iterator[str]:
@@ -69,6 +71,15 @@ def _blocks(beside: Blocks) -> Iterator[str]:
         )
 
 
+def _distrusted(plan: StudyPlan) -> str:
+    """The names of distrusted columns; words of a joint dictionary have only their number."""
+    before = plan.features + plan.beside.width
+    names = distrusted_names(plan.distrusted, words=plan.words, before=before, columns=plan.columns)
+    shown = [markdown(name) for name in names[:_MOST_NAMES]]
+    left = (len(names) or len(plan.distrusted)) - len(shown)
+    return ", ".join([*shown, *([f"{left} more" if shown else f"{left} words"] if left else [])])
+
+
 def _learning(study: Study) -> Iterator[str]:
     plan = study.plan
     labels = ", ".join(map(markdown, plan.labels.names))
@@ -94,9 +105,7 @@ def _learning(study: Study) -> Iterator[str]:
     if not plan.weighting.scaled:
         yield "- Rows are as long as they are: words are counted, and nothing is scaled."
     if plan.distrusted:
-        yield (
-            f"- {len(plan.distrusted)} distrusted columns have {plan.epsilon:g} times the penalty."
-        )
+        yield f"- Distrusted, with {plan.epsilon:g} times the penalty: {_distrusted(plan)}."
     if plan.descends:
         yield (
             f"- Learner `{plan.learner}`: gradient descent on {plan.rados} encrypted rados, each a "

@@ -143,12 +143,13 @@ def _ask_entities(
             f"{party.name}: expected entities that {peer!r} holds, too, found that it has none "
             f"for number {place} of those asked about",
             hints=(
+                "leave that row out",
                 Hint(
-                    "ask with ",
+                    "or ask in a study with ",
                     PlanSetting("remote", "zero"),
                     " or ",
                     PlanSetting("remote", "normalised"),
-                    " in a study of its own",
+                    ", which looks nobody up",
                 ),
             ),
         )

@@ -188,7 +188,11 @@ def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
 def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
     """Return λΓ: the penalty of every feature, which is smaller for distrusted ones."""
     penalties = np.full(width, alpha)
-    penalties[[feature for feature in plan.distrusted if feature < width - 1]] *= plan.epsilon
+    # Of a joint dictionary with fewer words than were asked for the last places are missing.
+    words = plan.features - (plan.width - width)
+    kept = (feature for feature in plan.distrusted if not words <= feature < plan.features)
+    places = [place if place < words else place - plan.features + words for place in kept]
+    penalties[places] *= plan.epsilon
     return penalties
 
 
