@@ -236,7 +236,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         + named_tests(
             "opened_sums",
             "test_how_many_evaluations_a_helper_worked_on_outlives_its_process",
-            folder="node",
+            folder="node/seat",
         ),
         "of an evaluation at 32 thresholds with 4,096 labels for each of three peers, 64 counts of "
         "14 bits: they tell the two as much as some 900 labels, twice at the most",
@@ -256,7 +256,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         + named_tests(
             "opened_sums",
             "test_how_many_rows_a_helper_worked_on_outlives_its_process",
-            folder="node",
+            folder="node/seat",
         )
         + named_tests(
             "queries",
@@ -464,7 +464,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "site",
             "test_path_traversal_through_the_seats_of_an_invitation",
             "test_a_membership_file_that_names_a_path_as_its_seat_is_refused",
-            folder="node",
+            folder="node/site",
         )
         + named_tests(
             "terminal_escapes",

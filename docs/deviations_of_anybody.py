@@ -27,7 +27,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_a_restored_site_sends_nothing",
             "test_a_restored_asker_sends_nothing",
             "test_of_a_site_and_its_copy_that_run_at_once_one_is_found_out",
-            folder="node",
+            folder="node/site",
         )
         + named_tests(
             "restored",
@@ -72,13 +72,13 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "seats_that_cannot_go_on",
             "test_a_seat_with_a_damaged_journal_tells_the_others_at_once",
             "test_a_stopped_study_is_heard_by_a_dealer_at_once",
-            folder="node",
+            folder="node/site",
         )
         + named_tests(
             "status",
             "test_the_status_says_who_is_waited_for_and_until_when",
             "test_a_seat_s_status_says_for_whom_it_waits",
-            folder="node",
+            folder="node/coordinator",
         ),
         "a seat that stays silent costs the others the time that the study allows a stage",
     ),
@@ -99,7 +99,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
         + named_tests(
             "rejoining",
             "test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
-            folder="node",
+            folder="node/site",
         ),
         "a site that loses its keys before the training ends is out of this study",
     ),
@@ -111,7 +111,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "erasing",
             "test_blocks_of_an_erased_key_do_not_open_with_the_sites_key",
             "test_a_key_of_the_first_version_is_overwritten_when_it_gets_its_salt",
-            folder="node",
+            folder="node/site",
         ),
         "copies that a backup or the disk itself made of the salt's blocks before",
     ),
@@ -125,7 +125,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_what_a_newer_release_wrote_is_refused_and_not_changed",
             "test_a_journal_of_the_first_version_goes_on",
             "test_a_mailbox_of_the_first_version_goes_on",
-            folder="node",
+            folder="node/site",
         ),
     ),
     Deviation(
@@ -142,7 +142,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_everything_goes_through_the_one_door",
             folder="cli",
         )
-        + named_tests("site", "test_an_invitation_cannot_repaint_a_screen", folder="node"),
+        + named_tests("site", "test_an_invitation_cannot_repaint_a_screen", folder="node/site"),
         "letters of other scripts that look alike",
     ),
     Deviation(
@@ -196,7 +196,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
         + named_tests(
             "agent",
             "test_time_in_which_the_server_held_letters_back_makes_nobody_late",
-            folder="node",
+            folder="node/seat",
         )
         + named_tests(
             "mailbox_limits",
@@ -221,7 +221,7 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_a_mailbox_that_was_moved_away_ends_its_own_study_and_no_server",
             "test_a_damaged_file_of_one_study_hides_no_other",
             "test_a_status_that_cannot_be_written_stops_nothing",
-            folder="node",
+            folder="node/coordinator",
         )
         + named_tests(
             "mailbox_limits",
