@@ -66,12 +66,18 @@ OF_ANYBODY: tuple[Deviation, ...] = (
     Deviation(
         ANYBODY,
         "with a seat lets the others wait: its journal is damaged, or it is silent",
-        "a seat that cannot go on says so at once, and the others go on without it or stop; who is "
-        "silent is waited for as long as the study says; `status` says for whom, and until when",
+        "a seat that cannot go on says so at once, and the others go on without it or stop; later "
+        "a query that needs it is refused at once, by its name. Who is silent is waited for as "
+        "long as the study says; `status` says for whom, and until when",
         named_tests(
             "seats_that_cannot_go_on",
             "test_a_seat_with_a_damaged_journal_tells_the_others_at_once",
             "test_a_stopped_study_is_heard_by_a_dealer_at_once",
+            folder="node/site",
+        )
+        + named_tests(
+            "rejoining",
+            "test_a_site_of_a_quorum_comes_back_without_its_member_and_askers_are_told_at_once",
             folder="node/site",
         )
         + named_tests(
@@ -101,7 +107,8 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
             folder="node/site",
         ),
-        "a site that loses its keys before the training ends is out of this study",
+        "a site that loses its keys before the training ends is out of this study, and so is a "
+        "member that loses its share of the model",
     ),
     Deviation(
         ANYBODY,

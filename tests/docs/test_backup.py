@@ -47,6 +47,7 @@ DONE = {
     ),
     "the journal is lost, the training is over": (
         f"{REJOINING}test_a_site_that_lost_its_disk_gets_the_model_again_from_a_peer",
+        f"{REJOINING}test_a_site_of_a_quorum_comes_back_without_its_member_and_askers_are_told_at_once",
     ),
     "the journal is lost before that": (
         f"{HERE}test_the_others_go_on_without_a_site_that_lost_its_journal",
