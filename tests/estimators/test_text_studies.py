@@ -397,3 +397,15 @@ def test_a_stored_part_keeps_its_operating_point(tmp_path) -> None:
     loaded = ToyTextClassifier.load(path, study=model)
     assert loaded.operating_point_ == {"heart": 1.0}
     assert loaded.predict(["heart pain"]).tolist() == ["bone"]
+
+
+@pytest.mark.filterwarnings("ignore:.* counts as 'other':UserWarning")
+def test_rare_classes_join_a_class_that_nobody_had() -> None:
+    texts = ["heart pain", "bone break", "odd thing", "odd thing too", "odd sort", "odd sort too"]
+    labels = ["heart", "bone", "odd thing", "odd thing", "odd sort", "odd sort"]
+    part = (texts[:2] * 5 + texts[2:], labels[:2] * 5 + labels[2:])
+    model = toy(features=6, rare="other", held_out=0).fit(
+        LocalFederation(dict.fromkeys(PEERS, part))
+    )
+    assert model.classes_.tolist() == ["bone", "heart", "odd sort", "odd thing", "other"]
+    assert model.predict(["odd thing", "bone break"]).tolist() == ["other", "bone"]

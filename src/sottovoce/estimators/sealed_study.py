@@ -274,9 +274,9 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         """The plan that follows from the parameters."""
 
     def _given_names(self, federation: LocalFederation) -> dict[str, Any]:
-        """Every class by its name, as its owners wrote it."""
+        """Every class by its name, as its owners wrote it; "other" may be nobody's."""
         given = federation.labels_as_given
-        return {name: given[name] for name in self._outcome.study.plan.labels.names}
+        return {name: given.get(name, name) for name in self._outcome.study.plan.labels.names}
 
     def _fitted(self) -> Self:
         if not hasattr(self, "study_"):
@@ -293,7 +293,10 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     def _part(self, peer: str) -> PeerModel | QuorumModel:
         if peer not in self._outcome.models:
             known = ", ".join(self._outcome.models)
-            raise InputError(f"model: expected a peer that has one ({known}), found {peer!r}")
+            raise InputError(
+                f"model: expected a peer that has one ({known}), found {peer!r}",
+                hints=(f"peer={next(iter(self._outcome.models))!r}",),
+            )
         return self._outcome.models[peer]
 
     def _scores(self, documents: Sequence[Document], asker: str) -> NDArray[np.float64]:

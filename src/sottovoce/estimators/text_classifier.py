@@ -37,14 +37,16 @@ from sottovoce.study.automatic_features import (
     mean_words,
     penalty,
 )
-from sottovoce.study.choices import DictionaryKind, Engine
+from sottovoce.study.choices import DictionaryKind, Engine, Rare
 from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
+from sottovoce.study.rare_classes import OTHER
 from sottovoce.text.dictionary.lookup import own_words
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide
 from sottovoce.text.features import ONE_HOT, FeatureReader, Weighting
 from sottovoce.text.labelling import Labelling, Scheme
+from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level, Reading
 from sottovoce.text.splits import Side
 
@@ -373,7 +375,7 @@ class TextClassifier(SealedEstimator):
         level = _one_of(Level, self.level, "level")
         scheme = _one_of(Scheme, self.labelling, "labelling")
         if scheme is Scheme.LABEL:
-            labelling = Labelling(federation.labels)
+            labelling = Labelling(self._with_other(federation.labels))
         elif scheme is Scheme.LEVELS:
             labelling = Labelling.by_levels(_types(self.entities), federation.labels.names)
         else:
@@ -410,6 +412,12 @@ class TextClassifier(SealedEstimator):
             addition=self.addition,  # type: ignore[arg-type]
             arrangement=text_arrangement(federation, weights=self.weights),
         )
+
+    def _with_other(self, labels: Labels) -> Labels:
+        """Add the class into which rare ones are joined, if they are and nobody has it."""
+        if self.rare != Rare.OTHER or OTHER in labels.names:
+            return labels
+        return Labels(tuple(sorted((*labels.names, OTHER))), labels.exclusive)
 
     def _about(self, federation: LocalFederation, classes: int, level: Level) -> Circumstances:
         """The figures that the rules look at."""
