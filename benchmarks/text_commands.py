@@ -1,6 +1,7 @@
 """The benchmarks of reading text: how fast it is, and how well what it gives is learnt from."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,12 @@ def accuracy(
             "--askers", help="With --defaults: how each site fares with documents of its own kind."
         ),
     ] = False,
+    own_columns: Annotated[
+        bool,
+        typer.Option(
+            "--own-columns", help="With --askers: also with each site's own scores in its rows."
+        ),
+    ] = False,
     splits: Annotated[int, typer.Option(min=1, help="With --defaults: over how many splits.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -65,11 +72,12 @@ def accuracy(
       python -m benchmarks accuracy --data annotated/ --types Disease,Symptom --json
       python -m benchmarks accuracy --data datasets/ --defaults --encoder wordllama
       python -m benchmarks accuracy --data notes.csv --defaults --splits 3
-      python -m benchmarks accuracy --data notes.csv --defaults --askers
+      python -m benchmarks accuracy --data notes.csv --defaults --askers --own-columns
     """
     if defaults:
         asked = {"text": text, "label": label, "group": group}
         sets = _contests(data, asked, peers=peers, encoder=encoder, splits=splits)
+        sets = [replace(contest, own_columns=own_columns) for contest in sets]
         _show_contests(sets, peers=peers, askers=askers, as_json=as_json)
         return
     from benchmarks.accuracy.accuracy import AccuracySetting

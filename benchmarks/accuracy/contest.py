@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.accuracy.accuracy import KEY, SplitPair, label_of, simulated_peers
+from benchmarks.accuracy.own_columns import CrossFittedColumns, CrossFittedScores
 from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
@@ -39,6 +40,12 @@ Names = NDArray[np.str_]
 IID, BY_TOPIC = "iid", "by topic"
 # By topic, so much of each class is with one site, and the rest anywhere.
 _AT_HOME = 0.7
+# Weights of a site's own scores, and whether its model knows how frequent classes are there.
+_OWN_COLUMNS = {
+    "own columns": (1.0, False),
+    "light": (0.25, False),
+    "balanced": (0.25, True),
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class CorpusContest:
     peers: int = 4
     encoder: EncoderName | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    own_columns: bool = False
 
     def rows(self) -> Iterator[dict[str, object]]:
         """For each way of spreading documents over sites, everybody's accuracy and macro-F1."""
@@ -75,26 +83,28 @@ class CorpusContest:
 
         `alone` is a site's own model, `joint` the joint one, `own or joint` the joint one at the
         site's class frequencies, or its own where that is clearly better on documents held out;
-        means over the sites' test documents, and the site that loses most by not being alone.
+        means over the sites' test documents, and the site that loses most by not being alone. With
+        `own_columns` also the joint model of rows that have the scores of the site's own model as
+        further columns, at the site's class frequencies.
         """
         for spread in (IID, BY_TOPIC):
             sites = [site for pair in self.pairs for site in self._sites(pair, spread)]
             sizes = [size for size, _ in sites]
-            figures = np.array([figure for _, figure in sites])
-            names = ("alone", "joint", "own or joint")
+            figures = np.array([[*by_name.values()] for _, by_name in sites])
+            names = tuple(sites[0][1])
             means = 100 * np.average(figures, axis=0, weights=sizes)
             worst = 100 * (figures[:, 1:] - figures[:, :1]).min(axis=0)
             yield {
                 "set": self.name,
                 "sites": spread,
                 **{name: f"{mean:.1f}" for name, mean in zip(names, means, strict=True)},
-                "joint, worst site": f"{worst[0]:+.1f}",
-                "own or joint, worst site": f"{worst[1]:+.1f}",
+                **{
+                    f"{name}, worst site": f"{least:+.1f}"
+                    for name, least in zip(names[1:], worst, strict=True)
+                },
             }
 
-    def _sites(
-        self, pair: SplitPair, spread: str
-    ) -> Iterator[tuple[int, tuple[float, float, float]]]:
+    def _sites(self, pair: SplitPair, spread: str) -> Iterator[tuple[int, dict[str, float]]]:
         """For every site its test documents, and its accuracy alone, joint, and by its choice."""
         plan = self._plan(pair, None)
         parts = spread_documents(pair.train, self.peers, spread)
@@ -103,13 +113,25 @@ class CorpusContest:
         judged_by = [document for some in held_out for document in some]
         totals, right = rows_by_class(plan, pair.train), joint.accuracy(judged_by)
         tests = spread_documents(pair.test, self.peers, spread)
+        further = {
+            name: CrossFittedColumns.learn(joint, parts, CrossFittedScores(plan, *settings))
+            for name, settings in (_OWN_COLUMNS if self.own_columns else {}).items()
+        }
         for part, judged, test in zip(parts, held_out, tests, strict=True):
             mine = rows_by_class(plan, part)
             at = own_thresholds(plan.labels, totals, mine, accuracy=right)
             own = OwnModel.learn(plan, part, joint=joint.accuracy(judged, at), thresholds=at)
             alone, together = own.model.accuracy(test), joint.accuracy(test)
             chosen = alone if own.is_preferred else joint.accuracy(test, at)
-            yield len(test), (alone, together, chosen)
+            yield (
+                len(test),
+                {
+                    "alone": alone,
+                    "joint": together,
+                    "own or joint": chosen,
+                    **{name: model.accuracy(part, test, at) for name, model in further.items()},
+                },
+            )
 
     def _joint(
         self, pair: SplitPair, parts: Sequence[Sequence[Document]], encoder: EncoderName | None
