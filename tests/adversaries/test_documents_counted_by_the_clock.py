@@ -79,7 +79,7 @@ class Watching:
 
 
 class Quiet:
-    """A witness that writes nothing down."""
+    """A letter audit that writes nothing down."""
 
     asks = False
 

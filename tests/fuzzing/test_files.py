@@ -33,8 +33,8 @@ from sottovoce.keyfiles.models import look, read_model, write_model
 from sottovoce.ledger import (
     Entry,
     LedgerSeat,
-    LedgerWitnessed,
     LineKind,
+    NotedEnd,
     SiteLedger,
     read_ledger,
     verify,
@@ -182,7 +182,7 @@ def test_ledger_lines_of_anything(data: bytes) -> None:
 @given(st.text(max_size=80))
 def test_words_of_anything(text: str) -> None:
     with suppress(LedgerError):
-        LedgerWitnessed.of_words(text)
+        NotedEnd.of_words(text)
 
 
 # Journals.

@@ -20,8 +20,8 @@ from sottovoce.ledger import (
     Head,
     LedgerLine,
     LedgerSeat,
-    LedgerWitnessed,
     LineKind,
+    NotedEnd,
     SiteLedger,
     select,
     to_csv,
@@ -88,11 +88,11 @@ def test_a_whole_ledger_verifies_and_says_against_what(written: Path) -> None:
         assert ledger.words == verified.words
         receipt = ledger.head()
         ledger.append(sent(9))
-        witnesses = (
-            LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),
-            LedgerWitnessed.of_words(verified.words),
+        noted = (
+            NotedEnd.of_head(receipt, "the coordinator's receipt"),
+            NotedEnd.of_words(verified.words),
         )
-        again = ledger.verify(witnesses=witnesses)
+        again = ledger.verify(noted=noted)
     assert again.lines == 7
     assert again.against == (
         "the coordinator's receipt",
@@ -176,17 +176,17 @@ def test_who_cuts_ledger_and_head_is_caught_by_a_receipt_alone(written: Path) ->
         verify(
             written,
             SEAT,
-            witnesses=(LedgerWitnessed.of_head(receipt, "the coordinator's receipt"),),
+            noted=(NotedEnd.of_head(receipt, "the coordinator's receipt"),),
         )
     with pytest.raises(
         LedgerError, match="lines are missing at the end: the words that were written down"
     ):
-        verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
+        verify(written, SEAT, noted=(NotedEnd.of_words(words),))
     with SiteLedger(written, NORTH) as ledger:
         for number in range(10, 14):
             ledger.append(sent(number))
     with pytest.raises(LedgerError, match=r"line 6 differs from the one in the words .* rewritten"):
-        verify(written, SEAT, witnesses=(LedgerWitnessed.of_words(words),))
+        verify(written, SEAT, noted=(NotedEnd.of_words(words),))
 
 
 def test_the_head_itself_is_checked(written: Path) -> None:
@@ -212,7 +212,7 @@ def test_the_head_itself_is_checked(written: Path) -> None:
 @pytest.mark.parametrize("words", ["", "6", "-", "x-" + "a" * 32, "6-" + "g" * 32, "6-" + "a" * 31])
 def test_words_that_are_none_are_refused(words: str) -> None:
     with pytest.raises(LedgerError, match="expected a count, a dash and 32 digits"):
-        LedgerWitnessed.of_words(words)
+        NotedEnd.of_words(words)
 
 
 def test_a_letter_that_is_sent_again_has_one_line(written: Path) -> None:

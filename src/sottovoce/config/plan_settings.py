@@ -330,7 +330,7 @@ def _arrangement(settings: SettingsText, given: Mapping[str, Any]) -> Arrangemen
                 ("holdings", name),
                 f"a name from [peers] ({', '.join(peers)})",
                 repr(name),
-                *(f"did you mean {one}?" for one in near),
+                *(f"did you mean {known}?" for known in near),
             )
     bare = next((peer for peer in peers if peer not in held), None)
     if held and bare is not None:

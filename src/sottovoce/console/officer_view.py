@@ -33,7 +33,7 @@ def officer_sections(site: Site, study: str) -> Iterator[Html]:
 
 def _checked(ledger: SeatLedger) -> Html:
     try:
-        done = verify_ledger(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+        done = verify_ledger(ledger.path, ledger.whose, noted=ledger.kept_receipt())
     except SottovoceError as error:
         return tag("p", f"{ledger.seat}: {error}", class_="notice bad")
     held = " and ".join(done.against) or "nothing but its own signatures"

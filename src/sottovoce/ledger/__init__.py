@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sottovoce.ledger.receipts import Receipt, parse_receipt, read_receipt, receipt_path
     from sottovoce.ledger.site import SiteLedger, read_ledger, select
     from sottovoce.ledger.summary import LetterSum, letter_sums
-    from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed, Verified, verify
+    from sottovoce.ledger.verification import LedgerSeat, NotedEnd, Verified, verify
 
 __all__ = [
     "FORMATS",
@@ -22,9 +22,9 @@ __all__ = [
     "Head",
     "LedgerLine",
     "LedgerSeat",
-    "LedgerWitnessed",
     "LetterSum",
     "LineKind",
+    "NotedEnd",
     "Receipt",
     "SiteLedger",
     "Verified",
@@ -51,6 +51,6 @@ __getattr__, __dir__ = lazy_names(
         "receipts": "Receipt parse_receipt read_receipt receipt_path",
         "site": "SiteLedger read_ledger select",
         "summary": "LetterSum letter_sums",
-        "verification": "LedgerSeat LedgerWitnessed Verified verify",
+        "verification": "LedgerSeat NotedEnd Verified verify",
     },
 )

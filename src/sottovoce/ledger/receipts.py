@@ -10,7 +10,7 @@ from typing import Self
 
 from sottovoce.errors import LedgerError
 from sottovoce.ledger.chain import MAX_LINE_BYTES, Head, SignedLine, read_signed
-from sottovoce.ledger.verification import LedgerSeat, LedgerWitnessed
+from sottovoce.ledger.verification import LedgerSeat, NotedEnd
 from sottovoce.protocols.identities import Identity
 
 _SIGNED_RECEIPT = "ledger/receipt/v1"
@@ -57,7 +57,7 @@ class Receipt(SignedLine, frozen=True, kw_only=True):
             return False
         return self.is_signed("coordinator", public, _SIGNED_RECEIPT)
 
-    def witness(self, seat: LedgerSeat, where: str) -> LedgerWitnessed:
+    def noted_end(self, seat: LedgerSeat, where: str) -> NotedEnd:
         """Return this receipt's statement about a seat's ledger; refuse one of another ledger."""
         if (self.seat, self.public) != (seat.name, seat.public.hex()):
             raise LedgerError(f"{where}: expected a receipt of {seat.name!r}, found another's")
@@ -65,7 +65,7 @@ class Receipt(SignedLine, frozen=True, kw_only=True):
             raise LedgerError(f"{where}: was changed: the coordinator's signature does not fit")
         head = Head(seat=self.seat, count=self.count, hash=self.hash, signature=self.head)
         head.check(seat.name, seat.public, where)
-        return LedgerWitnessed(f"the coordinator's receipt of {self.when}", self.count, self.hash)
+        return NotedEnd(f"the coordinator's receipt of {self.when}", self.count, self.hash)
 
 
 def receipt_path(path: Path) -> Path:

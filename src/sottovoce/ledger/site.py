@@ -16,7 +16,7 @@ from sottovoce.ledger.chain import Head, LedgerEnd, LedgerLine, read_signed, sig
 from sottovoce.ledger.entries import Entry, LineKind
 from sottovoce.ledger.verification import (
     LedgerSeat,
-    LedgerWitnessed,
+    NotedEnd,
     Verified,
     head_path,
     read_lines,
@@ -103,9 +103,9 @@ class SiteLedger:
         """The end of the ledger in words that a person can write down."""
         return self._end.words
 
-    def verify(self, *, witnesses: tuple[LedgerWitnessed, ...] = ()) -> Verified:
+    def verify(self, *, noted: tuple[NotedEnd, ...] = ()) -> Verified:
         """Check every line and the end, as anybody with our public key can."""
-        return verify(self.path, self.seat, witnesses=witnesses)
+        return verify(self.path, self.seat, noted=noted)
 
     @property
     def seat(self) -> LedgerSeat:

@@ -25,7 +25,7 @@ from sottovoce.ledger.chain import (
 
 @dataclass(frozen=True)
 class Verified:
-    """A ledger that is whole: how many lines, its end in words, and what its end was held to."""
+    """A whole ledger: its number of lines, its end in words, and the ends it was compared with."""
 
     lines: int
     words: str
@@ -33,15 +33,15 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class LedgerWitnessed:
-    """Somebody else's word for where the ledger ended once: who, how many lines, which hash."""
+class NotedEnd:
+    """An earlier end of the ledger that somebody else noted: who, how many lines, which hash."""
 
     name: str
     count: int
     hash: str
 
     @classmethod
-    def of_words(cls, words: str) -> "LedgerWitnessed":
+    def of_words(cls, words: str) -> "NotedEnd":
         """Read the words that a person wrote down (`LedgerEnd.words`)."""
         count, _, parts = words.strip().partition("-")
         known = set(parts) <= set("0123456789abcdef") and len(parts) == 32
@@ -53,7 +53,7 @@ class LedgerWitnessed:
         return cls("the words that were written down", int(count), parts)
 
     @classmethod
-    def of_head(cls, head: Head, name: str) -> "LedgerWitnessed":
+    def of_head(cls, head: Head, name: str) -> "NotedEnd":
         """A head that was given away."""
         return cls(name, head.count, head.hash)
 
@@ -66,11 +66,9 @@ class LedgerSeat:
     public: bytes
 
 
-def verify(
-    path: Path, seat: LedgerSeat, *, witnesses: tuple[LedgerWitnessed, ...] = ()
-) -> Verified:
-    """Check every line, and the end against the head beside it and against all witnesses."""
-    heads = (*witnesses, *_head_beside(path, seat))
+def verify(path: Path, seat: LedgerSeat, *, noted: tuple[NotedEnd, ...] = ()) -> Verified:
+    """Check every line, and the end against the head beside it and against all noted ends."""
+    heads = (*noted, *_head_beside(path, seat))
     end, hashes = LedgerEnd.none(seat.name, seat.public), []
     lines = list(read_lines(path))
     for line in lines:
@@ -79,8 +77,8 @@ def verify(
             raise LedgerError(f"{path}: {_place(problem, line, end, lines)}")
         end = end.after(line)
         hashes.append(end.hash)
-    for witness in heads:
-        _compare(path, witness, hashes)
+    for noted_end in heads:
+        _compare(path, noted_end, hashes)
     return Verified(end.count, end.words, tuple(head.name for head in heads))
 
 
@@ -100,7 +98,7 @@ def head_path(path: Path) -> Path:
     return path.with_name(path.name + ".head")
 
 
-def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
+def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[NotedEnd]:
     beside = head_path(path)
     try:
         data = beside.read_bytes()[: MAX_LINE_BYTES + 1]
@@ -116,7 +114,7 @@ def _head_beside(path: Path, seat: LedgerSeat) -> Iterator[LedgerWitnessed]:
     if head is None:
         raise LedgerError(f"{beside}: it is no head of a ledger")
     head.check(seat.name, seat.public, str(beside))
-    yield LedgerWitnessed.of_head(head, "the head beside it")
+    yield NotedEnd.of_head(head, "the head beside it")
 
 
 def _problem(data: bytes, end: LedgerEnd, seat: LedgerSeat) -> str:
@@ -154,14 +152,13 @@ def _parsed(lines: list[bytes]) -> Iterator[LedgerLine | None]:
     return (read_signed(LedgerLine, line) for line in lines)
 
 
-def _compare(path: Path, witness: LedgerWitnessed, hashes: list[str]) -> None:
-    if witness.count > len(hashes):
+def _compare(path: Path, end: NotedEnd, hashes: list[str]) -> None:
+    if end.count > len(hashes):
         raise LedgerError(
-            f"{path}: lines are missing at the end: {witness.name} says {witness.count} lines, "
+            f"{path}: lines are missing at the end: {end.name} says {end.count} lines, "
             f"found {len(hashes)}"
         )
-    if witness.count and not hashes[witness.count - 1].startswith(witness.hash):
+    if end.count and not hashes[end.count - 1].startswith(end.hash):
         raise LedgerError(
-            f"{path}: line {witness.count} differs from the one in {witness.name}: the ledger "
-            f"was rewritten"
+            f"{path}: line {end.count} differs from the one in {end.name}: the ledger was rewritten"
         )

@@ -112,7 +112,7 @@ def flows_of(ledgers: list[SeatLedger]) -> tuple[Flow, ...]:
 
 
 def _head(ledger: SeatLedger) -> LedgerHeadFact:
-    done = verify_ledger(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+    done = verify_ledger(ledger.path, ledger.whose, noted=ledger.kept_receipt())
     return LedgerHeadFact(ledger.seat, done.lines, done.words)
 
 

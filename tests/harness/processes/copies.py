@@ -39,10 +39,10 @@ class Copying:
         """While the block runs."""
         real = LetterAudit.left
 
-        def left(witness: LetterAudit, outgoing: Any, stage: str) -> None:
-            if witness.ledger.seat.name == self.seat and not self.dead:
+        def left(audit: LetterAudit, outgoing: Any, stage: str) -> None:
+            if audit.ledger.seat.name == self.seat and not self.dead:
                 self._leaves(outgoing.position, stage)
-            real(witness, outgoing, stage)
+            real(audit, outgoing, stage)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(LetterAudit, "left", left)

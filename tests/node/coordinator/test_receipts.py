@@ -54,7 +54,7 @@ def cut_off(ledger: SeatLedger, lines: int) -> None:
 def test_every_seat_has_a_receipt_of_all_that_it_did_in_the_study(trained: Network) -> None:
     for seat in (*SITES, "evaluator", "dealer"):
         ledger = ledger_of(trained, seat)
-        verified = verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+        verified = verify(ledger.path, ledger.whose, noted=ledger.kept_receipt())
         receipt = ledger.kept_receipt()[0]
         assert "the coordinator's receipt of" in verified.against[0]
         # After it there stand only the head that was told, and its receipt.
@@ -72,18 +72,18 @@ def test_a_ledger_that_was_cut_off_with_its_head_is_caught_by_the_receipts(
     with pytest.raises(
         LedgerError, match=r"lines are missing at the end: the coordinator's receipt of \S+"
     ):
-        verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt())
+        verify(ledger.path, ledger.whose, noted=ledger.kept_receipt())
     receipt_path(ledger.path).unlink()
     assert ledger.kept_receipt() == ()
     with pytest.raises(LedgerError, match="lines are missing at the end"):
-        verify(ledger.path, ledger.whose, witnesses=ledger.kept_receipt(apart))
+        verify(ledger.path, ledger.whose, noted=ledger.kept_receipt(apart))
 
     async def online() -> None:
         async with trained.serving():
             # The harness' port is another after a restart.
             receipt = await ledger_of(trained, "valley").asked_receipt()
         with pytest.raises(LedgerError, match="lines are missing at the end"):
-            verify(ledger.path, ledger.whose, witnesses=receipt)
+            verify(ledger.path, ledger.whose, noted=receipt)
 
     asyncio.run(online())
 
@@ -157,6 +157,6 @@ def test_a_receipt_that_was_changed_or_is_another_s_is_refused(tmp_path: Path) -
         with pytest.raises(LedgerError, match=says):
             ledger.kept_receipt(other)
     other.write_bytes(receipt.encoded())
-    assert verify(path, ledger.whose, witnesses=ledger.kept_receipt(other)).lines == 1
+    assert verify(path, ledger.whose, noted=ledger.kept_receipt(other)).lines == 1
     with pytest.raises(LedgerError, match="cannot be read"):
         ledger.kept_receipt(tmp_path / "nothing")

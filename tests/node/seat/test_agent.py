@@ -23,7 +23,7 @@ SITTING = SeatSession("alice", SESSION, ("bob",), Plain())
 
 
 class Quiet:
-    """A witness that writes nothing down."""
+    """A letter audit that writes nothing down."""
 
     def __init__(self) -> None:
         self.late: list[int] = []

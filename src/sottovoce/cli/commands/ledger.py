@@ -131,17 +131,17 @@ def verify(
     import asyncio
     from dataclasses import asdict
 
-    from sottovoce.ledger import LedgerWitnessed
+    from sottovoce.ledger import NotedEnd
     from sottovoce.ledger import verify as check
 
     site = open_home(home, passphrase_file)
-    witnesses = () if against is None else (LedgerWitnessed.of_words(against),)
+    noted = () if against is None else (NotedEnd.of_words(against),)
     verified = []
     for place in _places(site, study, seat):
-        receipts = (*witnesses, *place.kept_receipt(receipt))
+        receipts = (*noted, *place.kept_receipt(receipt))
         if online:
             receipts = (*receipts, *asyncio.run(place.asked_receipt()))
-        done = check(place.path, place.whose, witnesses=receipts)
+        done = check(place.path, place.whose, noted=receipts)
         alike = None if beside is None else _compared(place.path, beside)
         verified.append({"seat": place.seat} | asdict(done) | {"alike": alike})
         if not as_json:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sottovoce.datasets.notes.dialect import Remark, Template, remarks
 from sottovoce.datasets.notes.draw import Draw
 from sottovoce.datasets.notes.records import Entity, Note, Section, Sentence
-from sottovoce.datasets.notes.voice import SLOTS, Case, Voice, misspelt
+from sottovoce.datasets.notes.slots import SLOTS, Case, SlotFiller, misspelt
 
 _SECTIONS: tuple[tuple[Section, float, int], ...] = (
     # section, how likely it stands in a note, most sentences
@@ -43,7 +43,7 @@ class Author:
     def __init__(self, case: Case, draw: Draw) -> None:
         self._case = case
         self._draw = draw
-        self._voice = Voice(case, draw)
+        self._filler = SlotFiller(case, draw)
         self._page = Page()
 
     def note(self) -> Note:
@@ -100,7 +100,7 @@ class Author:
 
     def _slot(self, name: str, *, capital: bool) -> str:
         slot = SLOTS[name]
-        text = slot.write(self._voice)
+        text = slot.write(self._filler)
         if slot.type not in {"Name", "Date"}:
             text = self._mistyped(text)
         if capital:

@@ -9,7 +9,7 @@ from sottovoce.datasets.notes.author import Author
 from sottovoce.datasets.notes.dialect import Dialect, dialect_of
 from sottovoce.datasets.notes.draw import Draw
 from sottovoce.datasets.notes.records import ClinicalNotes, Note
-from sottovoce.datasets.notes.voice import Case
+from sottovoce.datasets.notes.slots import Case
 from sottovoce.errors import InputError
 
 SITES = (

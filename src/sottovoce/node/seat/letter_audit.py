@@ -84,12 +84,12 @@ class LetterAudit:
         """
         self.flush()
         receipt = parse_receipt(data, "what the coordinator sent")
-        witnessed = receipt.witness(self.ledger.seat, "what the coordinator sent")
+        noted = receipt.noted_end(self.ledger.seat, "what the coordinator sent")
         count = self.ledger.head().count
-        if witnessed.count > count:
+        if noted.count > count:
             raise LedgerError(
-                f"{self.ledger.path}: lines are missing at the end: {witnessed.name} says "
-                f"{witnessed.count} lines, found {count}",
+                f"{self.ledger.path}: lines are missing at the end: {noted.name} says "
+                f"{noted.count} lines, found {count}",
                 hints=("restore the whole ledger from a copy",),
             )
         path = receipt_path(self.ledger.path)

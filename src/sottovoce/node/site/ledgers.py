@@ -8,7 +8,7 @@ from sottovoce.course.control import COORDINATOR
 from sottovoce.errors import InputError, LedgerError
 from sottovoce.ledger import (
     LedgerSeat,
-    LedgerWitnessed,
+    NotedEnd,
     Receipt,
     parse_receipt,
     read_receipt,
@@ -39,14 +39,14 @@ class SeatLedger:
         """The seat with its key."""
         return LedgerSeat(self.seat, self.identity.public)
 
-    def kept_receipt(self, elsewhere: Path | None = None) -> tuple[LedgerWitnessed, ...]:
+    def kept_receipt(self, elsewhere: Path | None = None) -> tuple[NotedEnd, ...]:
         """The coordinator's last receipt: a saved copy, or the one beside the ledger."""
         path = elsewhere or receipt_path(self.path)
         if elsewhere is None and not path.exists():
             return ()
-        return (read_receipt(path).witness(self.whose, str(path)),)
+        return (read_receipt(path).noted_end(self.whose, str(path)),)
 
-    async def asked_receipt(self) -> tuple[LedgerWitnessed, ...]:
+    async def asked_receipt(self) -> tuple[NotedEnd, ...]:
         """Ask the coordinator now for its receipt of this ledger."""
         if self.membership is None:
             raise InputError(
@@ -57,7 +57,7 @@ class SeatLedger:
         where = f"{self.membership.address}: the receipt of {self.seat}"
         if receipt is None:
             raise LedgerError(f"{where}: there is none yet, because no stage has ended")
-        return (receipt.witness(self.whose, where),)
+        return (receipt.noted_end(self.whose, where),)
 
 
 async def _asked(membership: Membership, identity: Identity) -> Receipt | None:

@@ -171,7 +171,7 @@ def _added(
 
 def evaluate_evaluator(party: PartyContext, peers: Sequence[str], *, number: int) -> Party[None]:
     """At the evaluator: sign the set of peers in each sum."""
-    yield from witness_counts(party, _sum_of(party, number), peers)
+    yield from help_with_counts(party, _sum_of(party, number), peers)
 
 
 def evaluate_member(
@@ -452,7 +452,7 @@ def help_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Pa
         yield from help_sum(party, name, length, peers, series=this.series)
 
 
-def witness_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
+def help_with_counts(party: PartyContext, this: CountSum, peers: Sequence[str]) -> Party[None]:
     """At the evaluator: sign the sets of both sums, the second only if the size is enough."""
     summed = yield from pairwise.evaluator(
         this.sizes(peers), who=party.member, book=party.book, entropy=party.entropy

@@ -35,8 +35,8 @@ from sottovoce.study.evaluations.evaluation import (
     CountedOver,
     CountSum,
     add_counts,
+    help_with_counts,
     open_counts,
-    witness_counts,
 )
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
@@ -170,7 +170,7 @@ def choose_evaluator(
         yield from _share_on_request(party, held)
     elif party.name in _dealers(party.study):
         yield from _deal_on_request(party)
-    yield from witness_counts(party, penalty_sum(party), peers)
+    yield from help_with_counts(party, penalty_sum(party), peers)
     return (yield from hear_penalty(party.study))
 
 

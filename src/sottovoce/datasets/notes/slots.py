@@ -31,7 +31,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class SlotFiller:
     """The site's words for one case, drawn one after the other."""
 
     case: Case
@@ -84,7 +84,7 @@ class Voice:
 class Slot:
     """The words in a slot, and their kind of entity."""
 
-    write: Callable[[Voice], str]
+    write: Callable[[SlotFiller], str]
     type: EntityType | None = None
     negated: bool = False
 
@@ -100,8 +100,8 @@ def misspelt(word: str, draw: Draw) -> str:
     return word[:place] + word[place] * (2 * kind - 2) + word[place + 1 :]
 
 
-def _phrases(kind: str) -> Callable[[Voice], str]:
-    return lambda voice: voice.listed(kind)
+def _phrases(kind: str) -> Callable[[SlotFiller], str]:
+    return lambda filler: filler.listed(kind)
 
 
 SLOTS: Mapping[str, Slot] = {
@@ -116,12 +116,12 @@ SLOTS: Mapping[str, Slot] = {
     "test": Slot(lambda v: v.say(v.own(0.6).tests)),
     "name": Slot(lambda v: v.case.patient.name, "Name"),
     "doctor": Slot(lambda v: people.surname(v.draw), "Name"),
-    "date": Slot(Voice.date, "Date"),
+    "date": Slot(SlotFiller.date, "Date"),
     "dose": Slot(lambda v: v.draw.pick(_DOSES)),
     "freq": Slot(lambda v: v.say(v.case.dialect.frequency)),
     "acuity": Slot(lambda v: v.say(v.case.dialect.acuity[v.case.urgency])),
-    "duration": Slot(Voice.duration),
-    "vitals": Slot(Voice.vitals),
+    "duration": Slot(SlotFiller.duration),
+    "vitals": Slot(SlotFiller.vitals),
     "town": Slot(lambda v: people.town(v.draw)),
     "year": Slot(lambda v: str(v.draw.between(1985, v.case.year))),
     "age": Slot(lambda v: str(v.case.patient.age)),
