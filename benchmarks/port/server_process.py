@@ -5,6 +5,7 @@ received: one JSON object a line.
 """
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -131,6 +132,9 @@ async def attend(folder: Path) -> None:
         server = await serve(app, host="127.0.0.1", port=0, context=context)
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context, backlog=512)
         await site.start()
+        # As `serve` does.
+        gc.collect()
+        gc.freeze()
         task = asyncio.create_task(coordinate(mailbox, received))
         say(port=server.port, echo=runner.addresses[0][1], fingerprint=made.fingerprint.hex())
         # Each line asks for the peak so far; the end of the input ends the process.

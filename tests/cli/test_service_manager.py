@@ -1,6 +1,7 @@
 """What a service manager does with a server: ends it, rotates its log, reads when things were."""
 
 import asyncio
+import gc
 import logging
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from sottovoce.cli.commands.serve import _settle
 from sottovoce.cli.running import run
 from sottovoce.cli.terminal.log_file import LogFile
 from sottovoce.cli.terminal.watching import Watch
@@ -152,3 +154,14 @@ def test_a_log_that_cannot_be_written_is_named_before_anything_begins(tmp_path: 
 def test_a_log_on_a_full_disk_stops_nothing() -> None:
     with LogFile(Path("/dev/full")) as log:
         log.line("lost")
+
+
+def test_a_server_that_listens_leaves_its_modules_out_of_garbage_collections() -> None:
+    before = gc.get_freeze_count()
+    try:
+        _settle(ENROLLED)
+        assert gc.get_freeze_count() == before
+        _settle(events.Listening("https://127.0.0.1:8443", bytes(32), ()))
+        assert gc.get_freeze_count() > before + 1000
+    finally:
+        gc.unfreeze()

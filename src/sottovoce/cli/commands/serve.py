@@ -104,13 +104,24 @@ def serve(
         time_warnings()
         named = StudyNames(place)
         watch = stack.enter_context(Watch(as_json=as_json, study_name=named, log=file))
-        hearers: list[OnEvent] = [watch.on_event]
+        hearers: list[OnEvent] = [watch.on_event, _settle]
         if notify is not None:
             hearers.append(stack.enter_context(Notices(notify)).on_event)
         run(
             _served(place, hearers, (monitor, push_metrics), stand_by=stand_by),
             afterwards=Hint("run `", ShellCommand("sottovoce serve"), "` again to continue"),
         )
+
+
+def _settle(event: "Event") -> None:
+    """Leave what was imported out of garbage collections, for which every letter would wait."""
+    import gc
+
+    from sottovoce.node.events import Listening
+
+    if isinstance(event, Listening):
+        gc.collect()
+        gc.freeze()
 
 
 class StudyNames:

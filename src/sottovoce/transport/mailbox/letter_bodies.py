@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from sottovoce.transport.problems import DISK_FULL, Refusal
@@ -99,9 +100,11 @@ class BodyFiles:
         """Use this folder, which is made with its first file."""
         self.folder = folder
         self._any_dropped = True
+        # A small letter that waits for the disk waits behind one part, not behind whole letters.
+        self._turn = Lock()
 
     def write(self, upload: int, start: int, data: bytes) -> None:
-        """Write bytes at their place; what lay there belonged to no letter."""
+        """Write bytes at their place, to the disk; what lay there belonged to no letter."""
         try:
             self._make_folder()
             descriptor = os.open(
@@ -112,6 +115,8 @@ class BodyFiles:
                 while view:
                     done = os.pwrite(descriptor, view, start)
                     view, start = view[done:], start + done
+                with self._turn:
+                    os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
