@@ -237,20 +237,65 @@ def test_join_reads_its_documents_once_and_checks_them_once(
     assert checked == [("stanmore", 24)], "only a caller who has not checked is checked again"
 
 
+HELPED = """
+[study]
+name = "helped"
+coordinator = "Institute"
+labels = ["a", "b"]
+features = 16
+tail = 0
+engine = "{engine}"
+[peers]
+north = "North"
+south = "South"
+west = "West"
+[roles]
+evaluator = "trust"
+{dealer}
+[helpers]
+trust = "Trust"
+{helpers}
+"""
+OWNED = """
+[study]
+name = "owned"
+coordinator = "North"
+labels = ["a", "b"]
+features = 0
+[columns]
+age = { low = 0, high = 120 }
+[peers]
+north = "North"
+[roles]
+evaluator = "cloud"
+[helpers]
+cloud = "Cloud"
+"""
+SHARED = HELPED.format(engine="shares", dealer='dealer = "archive"', helpers='archive = "Archive"')
+BUILT = HELPED.format(
+    engine="paillier", dealer="", helpers='cloud = "Cloud"\n[intermediaries]\nnorth = "cloud"'
+)
+QUORUM = BUILT.partition("[roles]")[0].replace("paillier", "quorum")
+
+
 @pytest.mark.parametrize(
-    ("roles", "waits", "asks"),
+    ("text", "seats", "waits", "asks"),
     [
-        ({"peer"}, False, False),
-        ({"peer", "member"}, True, True),
-        ({"evaluator"}, True, False),
-        ({"dealer"}, True, False),
+        (SHARED, ("north",), False, False),
+        (SHARED, ("evaluator",), True, False),
+        (SHARED, ("dealer",), True, False),
+        (QUORUM, ("north", "member-north"), True, True),
+        (BUILT, ("evaluator",), True, False),
+        (BUILT, ("intermediary-north",), False, False),
+        (OWNED, ("evaluator",), False, False),
     ],
 )
 def test_who_stays_after_the_training_says_what_it_waits_for(
-    roles: set[str],
+    text: str,
+    seats: tuple[str, ...],
     waits: bool,  # noqa: FBT001 - a parameter of the test
     asks: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    said = _stays(roles)
+    said = _stays(parse_study(text), seats)
     assert ("waits for queries of the sites" in said) is waits
     assert ("sottovoce classify FILE" in said) is asks

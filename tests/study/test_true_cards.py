@@ -133,6 +133,15 @@ def test_what_a_lent_machine_learns_stands_on_both_pages(name: str, learns: str)
     assert "the upper end of their spectrum (rounded up), and " + learns in details
 
 
+def test_a_lone_owners_card_says_who_works_and_every_penalty_that_is_tried() -> None:
+    text = BY_NAME["outsourced"].text.replace("features = 0", "features = 0\nalpha = [0.5, 2.0]")
+    page = " ".join(StudyCard(read_toy(text).rehearsed()).markdown().split())
+    assert "Northfield Hospital trains one program that tells well and sick apart" in page
+    assert "apart, and Blue Cloud computes for it." in page
+    assert "penalty 0.5, 2; exact moments." in page
+    assert "north chooses among the penalties at home, and tells nobody which." in page
+
+
 def everybodys_pages(name: str) -> dict[str, str]:
     """The first page of each organisation, in one line."""
     study = read_toy(BY_NAME[name].text).rehearsed()

@@ -329,7 +329,7 @@ class Joining:
                 err=True,
             )
         mark_begun(self._study)
-        roles = set(map(str, self._study.organisation(described).roles))
+        waits = _stays(described, self._study.invitation.seats) if stay else ""
         source = None if self._choice is None else lambda: documents
         expected = stage_bytes(described.rehearsed())
         with Watch(as_json=self._as_json, ends=False, expected=expected, log=log) as watch:
@@ -338,7 +338,7 @@ class Joining:
                 self._consent(watch),
                 policy=self._site.policy,
                 gate=gate_of(approve, watch),
-                on_event=self._heard_by(watch, _stays(roles) if stay else ""),
+                on_event=self._heard_by(watch, waits),
                 stay=stay,
                 checked=self._checked,
             )
@@ -400,11 +400,14 @@ class Joining:
         return consent
 
 
-def _stays(roles: set[str]) -> str:
-    """Why the command of a site with these roles does not end with the training; or nothing."""
-    if roles <= {"peer"}:
+def _stays(described: "StudyDescription", seats: "Sequence[str]") -> str:
+    """Why the command of a site with these seats does not end with the training; or nothing."""
+    from sottovoce.node.seat.query_seat import stays
+
+    study = described.rehearsed()
+    if not any(stays(study, seat) for seat in seats):
         return ""
-    return Hint(_STAYS, *(_ASKS if "peer" in roles else ()))
+    return Hint(_STAYS, *(_ASKS if set(seats) & set(study.roster.peers) else ()))
 
 
 def _person() -> str:

@@ -118,6 +118,9 @@ class QuerySeat(ServiceCarrier[SeatService]):
 def stays(study: Study, seat: str) -> bool:
     """Whether a seat is needed after the training."""
     roster, plan = study.roster, study.plan
+    if study.outsourced:
+        # A lone owner labels at home.
+        return False
     helping = (Role.EVALUATOR, Role.MEMBER, Role.ANSWERER)
     if any(seat == participant.name for role in helping for participant in roster.having(role)):
         return True

@@ -54,12 +54,15 @@ def outsourced_lines(study: Study) -> Iterator[str]:
     plan, roster = study.plan, study.roster
     (owner,) = roster.peers
     made = f"{plan.rados} rados" if plan.rados else "exact moments"
+    tried = ", ".join(f"{penalty:g}" for penalty in plan.alphas)
     yield "## What is agreed"
     yield ""
     yield (
-        f"- Labels: {', '.join(plan.labels.names)}; {plan.width} columns; penalty "
-        f"{plan.alphas[0]:g}; {made}."
+        f"- Labels: {', '.join(map(markdown, plan.labels.names))}; {plan.width} columns, with "
+        f"those of every row alike; penalty {tried}; {made}."
     )
+    if len(plan.alphas) > 1:
+        yield f"- {owner} chooses among the penalties at home, and tells nobody which."
     yield (
         f"- {owner} holds the data and the key. "
         f"{markdown(roster.organisation(roster.evaluator))} works on ciphertexts, and learns "

@@ -103,10 +103,14 @@ def _doing(study: Study, organisation: str | None) -> Iterator[str]:
     mine = f"{organisation} {_listed(does)}." if does else ""
     peers = [participant.organisation for participant in roster.having(Role.PEER)]
     labels = map(markdown, study.plan.labels.names)
-    if peers and not study.outsourced:
+    classes = f"program that tells {_counted(labels, 'classes')} apart"
+    if study.outsourced:
+        helper = roster.organisation(roster.evaluator)
+        mine += f" {peers[0]} trains one {classes}, and {helper} computes for it."
+    elif peers:
         mine += (
-            f" {_counted(peers, 'organisations')} train one program that tells "
-            f"{_counted(labels, 'classes')} apart; {worded(study, 'each keeps its documents')}."
+            f" {_counted(peers, 'organisations')} train one {classes}; "
+            f"{worded(study, 'each keeps its documents')}."
         )
         if _coordinator(study) != organisation:
             mine += f" {_coordinator(study)} runs the study (as coordinator), and has none."
