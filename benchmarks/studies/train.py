@@ -224,16 +224,17 @@ class HandoverClock(Meddler):
 
     def carry(self, packet: Packet) -> Iterable[Packet]:
         """The share is encrypted between the last message of the solve and the first after it."""
-        tag = tag_of(packet.body)
+        # Asking costs as much as a small message: once for each.
+        tag, now = tag_of(packet.body), cpu_seconds()
         self.sizes[tag] += len(packet.body)
         # Peers have nothing to say after their contributions, unless they are members.
         if packet.sender in self._peers and not self._of_members:
-            self.solve = cpu_seconds()
+            self.solve = now
         if tag == self._spectrum:
-            self._of_members, self.solve = True, cpu_seconds()
+            self._of_members, self.solve = True, now
         if not self.handover and tag == self._first_of_handover:
             self.handover = self._last
-        self._last = cpu_seconds()
+        self._last = now
         return (packet,)
 
 
