@@ -19,25 +19,34 @@ _ROUNDS = 30
 _TIGHT = 1.005
 # Every x_i is at least this share of the largest, so that all quotients are defined.
 _FLOOR = 1e-9
+# The relative error of a number of single precision.
+_SINGLE = 2.0**-24
 
 
 def upper_end(matrix: Floats) -> float:
     """Return a bound of the eigenvalues of second moments, given their upper triangle."""
-    from scipy.linalg.blas import dsymv
+    from scipy.linalg.blas import ssymv
 
-    # BLAS reads columns first, so our upper triangle is its lower one.
-    sizes: Any = np.abs(matrix).T
-    x = dsymv(1.0, sizes, np.ones(len(matrix)), lower=1)
-    x = np.maximum(x, _FLOOR * max(float(x.max()), 1.0))
+    # Single precision takes half the memory. BLAS reads columns first, so our upper triangle is its
+    # lower one.
+    sizes: Any = np.abs(matrix, dtype=np.float32).T
+    x = _positive(ssymv(1.0, sizes, np.ones(len(matrix), np.float32), lower=1))
     best = np.inf
     for _ in range(_ROUNDS):
-        following = dsymv(1.0, sizes, x, lower=1)
-        quotients = following / x
+        following = ssymv(1.0, sizes, x, lower=1)
+        quotients = following.astype(np.float64) / x
         best = min(best, float(quotients.max()))
         # The Rayleigh quotient is a lower bound: stop when the two are close.
         if best <= _TIGHT * float(x @ following) / float(x @ x):
             break
-        x = np.maximum(following, _FLOOR * float(following.max()))
-    # Moments have no negative eigenvalue, so their trace is an upper bound, too. The factor covers
-    # rounding errors of sums of floats.
-    return min(best, float(np.trace(matrix))) * (1 + 1e-12)
+        x = _positive(following)
+    # Each sum has as many terms as the matrix has columns, none of them negative, so this covers
+    # the rounding of all of them and of the sizes.
+    best *= 1 + 2 * (len(matrix) + 4) * _SINGLE
+    # Moments have no negative eigenvalue, so their trace is an upper bound, too.
+    return min(best, float(np.trace(matrix)) * (1 + 1e-12))
+
+
+def _positive(x: Any) -> Any:
+    """Return this direction with a largest entry of 1, and no entry that is nearly 0."""
+    return np.maximum(x / (x.max() or np.float32(1)), np.float32(_FLOOR))
