@@ -39,7 +39,7 @@ def test_every_process_does_a_part_and_order_stays(ring: Modulus, length: int) -
     assert ring.powers_of_all(bases, 99) == [pow(int(b), 99, MODULUS) for b in bases]
     power = ring.fixed_base(ring.reduced([5])[0], exponent_bits=64)
     power.prepare(length)
-    assert power(exponents) == [pow(5, e, MODULUS) for e in exponents]
+    assert power(exponents * 9) == [pow(5, e, MODULUS) for e in exponents * 9]
 
 
 def test_products_of_powers(ring: Modulus) -> None:

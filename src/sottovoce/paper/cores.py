@@ -29,8 +29,11 @@ from sottovoce.numbers.modular import (
 )
 from sottovoce.numbers.multiexp import SparseRow
 
-# From so many bits of all exponents on, half of a product of powers takes longer than the pipe.
+# From so much work on, half of it takes longer than the way through the pipe: bits of all exponents
+# of a product, powers of one base from its tables, powers or products of a base each.
 _DIVIDED_BITS = 1 << 10
+_DIVIDED_POWERS = 16
+_DIVIDED_ITEMS = 2
 # What every worker has from the beginning.
 _ARITHMETIC, _CLOCK = 0, -1
 
@@ -84,9 +87,14 @@ class Cores(Arithmetic):
             worker.order(place, method, *arguments, becomes=number, **named)
         return number
 
-    def parts(self, length: int) -> list[slice]:
-        """Cut a list into a part for each process; each has the longer one in turn."""
+    def parts(self, length: int, *, fewest: int) -> list[slice]:
+        """Cut a list into a part for each process; each has the longer one in turn.
+
+        Fewer than `fewest` values stay here.
+        """
         processes = 1 + len(self._workers)
+        if length < fewest:
+            return [slice(0, length), *[slice(length, length)] * (processes - 1)]
         turn = next(self._turns) % processes
         cuts = [(i * length + turn) // processes for i in range(processes + 1)]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
@@ -161,21 +169,28 @@ class _Divided:
     """A function of one list at a place of every process."""
 
     def __init__(
-        self, cores: Cores, place: int, mine: Callable[[Sequence[Any]], list[Residue]]
+        self,
+        cores: Cores,
+        place: int,
+        mine: Callable[[Sequence[Any]], list[Residue]],
+        *,
+        fewest: int,
     ) -> None:
         self._cores = cores
         self._place = place
         self._mine = mine
+        self._fewest = fewest
 
     def results(self, values: Sequence[Any]) -> list[Residue]:
-        parts = [(values[part],) for part in self._cores.parts(len(values))]
+        cuts = self._cores.parts(len(values), fewest=self._fewest)
+        parts = [(values[cut],) for cut in cuts]
         results = self._cores.divided(self._place, "__call__", self._mine, parts)
         return [value for result in results for value in result]
 
 
 class _DividedPower:
     def __init__(self, cores: Cores, place: int, mine: FixedPower) -> None:
-        self._divided = _Divided(cores, place, mine)
+        self._divided = _Divided(cores, place, mine, fewest=_DIVIDED_POWERS)
         self._prepared = partial(cores.made, place, "prepare")
         self._mine = mine
 
@@ -189,7 +204,7 @@ class _DividedPower:
 
 class _DividedBases:
     def __init__(self, cores: Cores, place: int, mine: FixedBases) -> None:
-        self._divided = _Divided(cores, place, mine)
+        self._divided = _Divided(cores, place, mine, fewest=_DIVIDED_ITEMS)
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> list[Residue]:
         return self._divided.results(rows)
@@ -216,7 +231,7 @@ class _DividedModulus(Modulus):
         return self._inner.product(values)
 
     def powers(self, bases: Sequence[Residue], exponents: Sequence[int]) -> list[Residue]:
-        cuts = self._cores.parts(len(bases))
+        cuts = self._cores.parts(len(bases), fewest=_DIVIDED_ITEMS)
         parts = [(bases[cut], exponents[cut]) for cut in cuts]
         results = self._cores.divided(self._place, "powers", self._inner.powers, parts)
         return [power for result in results for power in result]
@@ -245,7 +260,7 @@ class _DividedModulus(Modulus):
         bits = sum(int(exponent).bit_length() for row in rows for exponent in row)
         if bits < _DIVIDED_BITS:
             return self._inner.combined(bases, rows)
-        cuts = self._cores.parts(len(bases))
+        cuts = self._cores.parts(len(bases), fewest=_DIVIDED_ITEMS)
         parts = [(bases[cut], [row[cut] for row in rows]) for cut in cuts]
         results = self._cores.divided(self._place, "combined", self._inner.combined, parts)
         return [self._inner.product(factors) for factors in zip(*results, strict=True)]
