@@ -55,9 +55,15 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "restored_journal",
             "test_a_restored_journal_with_another_document_masks_nothing",
             "test_masks_of_the_seed_alone_would_show_the_words",
+        )
+        + named_tests(
+            "rows_of_a_restored_asker",
+            "test_other_rows_under_an_old_number_are_hidden_by_other_masks",
+            "test_bound_to_the_number_alone_the_masks_would_show_the_documents",
         ),
         "a coordinator that denies what it was told lets an older copy of a site go on; with other "
-        "documents the copy stops. If it also tells the copy of an evaluator other numbers than "
+        "documents the copy stops, and what it asks about other documents is hidden by other masks. "
+        "If it also tells the copy of an evaluator other numbers than "
         "the first time, one mask covers two of that seat's shares, and it learns what it would by "
         "pooling with that seat: bring an evaluator's folder back only when the coordinator can be "
         "trusted. A member of engine `quorum` refuses what was dealt to it before (above, of the "

@@ -25,6 +25,7 @@ from sottovoce.study import InsecureToyPlan
 from sottovoce.study.arrangement import Arrangement, Weights
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import LabelsOn, Verdict
+from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.classification import VerdictWarning
 from sottovoce.study.queries.query_seats import query_context
 from sottovoce.study.queries.scoring import ScorePlan
@@ -198,7 +199,12 @@ def test_coordinator_and_dealer_together_read_the_rows_of_a_query(asked: Case) -
         for message in asked.outcome.views["coordinator"].received
         if message.sender == peer and isinstance(message.message, AskedRows)
     )
-    context = query_context(asked.study, peer, 0).encode()
+    nonce = next(
+        message.message.nonce
+        for message in asked.outcome.views["coordinator"].received
+        if message.sender == peer and isinstance(message.message, QueryRequest)
+    )
+    context = query_context(asked.study, peer, 0, nonce).encode()
     for seed in (seeds.first, seeds.second):
         stream = Expansion(seed, "shares/rows/v1", context)
         drawn = stream.short_words if masked.dtype == np.uint32 else stream.words

@@ -35,7 +35,8 @@ class QueryBudgetWarning(UserWarning):
 class QueryRequest(Message, frozen=True):
     """A request for a query: its number, and for how many documents, padded.
 
-    With `thresholds` the scores are also counted at the plan's thresholds, in shares.
+    With `thresholds` the scores are also counted at the plan's thresholds, in shares. `nonce` is
+    bound to the rows, and what is dealt for the query to it (query_seats.py).
     """
 
     discloses: ClassVar = Disclosure(
@@ -47,6 +48,7 @@ class QueryRequest(Message, frozen=True):
     documents: int
     evaluation: bool
     thresholds: int = 0
+    nonce: bytes = b""
 
 
 class QueryGrant(Message, frozen=True):

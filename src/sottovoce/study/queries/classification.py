@@ -144,6 +144,7 @@ class DealRequest(Message, frozen=True):
     classes: int = 1
     thresholds: int = 0
     columns: int = 0
+    nonce: bytes = b""
 
 
 class ScoreShare(Message, frozen=True):
@@ -199,11 +200,11 @@ def ask(
     size = padded_count(party, count, batch=plan.batch, evaluation=evaluation)
     counts = study.plan.counts_sealed and truth is not None
     thresholds = len(study.plan.thresholds) if counts else 0
-    request = QueryRequest(number, size, evaluation, thresholds)
     filled = padded(rows, size)
     at = row_thresholds(model.operating_point, own, rows=size, width=plan.classes)
     marked = b"" if truth is None else truth.tobytes()
     party = party.drawing(_ASKED, *row_bytes(rows), marked, at.tobytes())
+    request = QueryRequest(number, size, evaluation, thresholds, party.entropy.seed())
     order = RowOrder.drawn(size, party.entropy) if evaluation else RowOrder.given(size)
     filled, at = filled[order.places], at[order.places]
     groups = groups_of(truth, size)[order.places] if counts and truth is not None else None
@@ -280,7 +281,7 @@ def _ask_dealt(
 ) -> Party[_Found]:
     plan, counted = model.scores, None
     with dealt_by(party.study, party.name):
-        holder = yield from _seated(party, party.name, request.number)
+        holder = yield from _seated(party, party.name, request)
         if mine.above is not None:
             shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
             counted = spread_counts(party, plan, shared)
@@ -378,7 +379,7 @@ def _ask_dealer(
     size = (verdict.documents, verdict.scores, plan.score.fraction_bits, plan.score.bound)
     dealer = query_trio(party.study, asker).dealer
     columns = plan.rows(request.documents).columns if party.study.on_shares else 0
-    more = (plan.classes, request.thresholds, columns)
+    more = (plan.classes, request.thresholds, columns, request.nonce)
     yield Send(dealer, DealRequest(asker, request.number, *size, *more))
 
 
@@ -387,7 +388,7 @@ def _answer_dealt(
 ) -> Party[Words | None]:
     plan, counted = trained.scores, None
     with dealt_by(party.study, asker):
-        holder = yield from _seated(party, asker, request.number)
+        holder = yield from _seated(party, asker, request)
         if request.thresholds:
             values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
             counted = yield from tally(holder, _tally_plan(plan, request), values, None)
@@ -433,7 +434,8 @@ def deal_for(party: PartyContext, request: DealRequest) -> Party[None]:
             f"expected {trio.dealer!r} to deal for {request.asker!r}, found {party.name!r} asked",
             party=study.roster.coordinator,
         )
-    context = query_context(study, request.asker, request.number)
+    party.ledger.spend(query_context(study, request.asker, request.number), "query")
+    context = query_context(study, request.asker, request.number, request.nonce)
     dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
     scale = Scale(request.fraction_bits, request.bound)
     verdict = VerdictPlan(request.documents, request.scores, scale)
@@ -492,6 +494,6 @@ def _scores(
     return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
 
 
-def _seated(party: PartyContext, asker: str, number: int) -> Party[Holder]:
-    trio, context = query_trio(party.study, asker), query_context(party.study, asker, number)
-    return (yield from seated(party, trio, context))
+def _seated(party: PartyContext, asker: str, request: QueryRequest) -> Party[Holder]:
+    context = query_context(party.study, asker, request.number, request.nonce)
+    return (yield from seated(party, query_trio(party.study, asker), context))

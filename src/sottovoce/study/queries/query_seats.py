@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sottovoce.errors import AbsenceError, InputError
+from sottovoce.entropy import SEED_BYTES
+from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.protocols.conversation import Party
 from sottovoce.protocols.shares.holders import Holder, Trio, take_seed
 from sottovoce.protocols.shares.material import Context
@@ -34,9 +35,16 @@ def own_trio(study: Study, asker: str) -> Trio:
     return Trio(study.roster.coordinator, study.roster.evaluator, asker)
 
 
-def query_context(study: Study, asker: str, number: int) -> Context:
-    """The context to which the one-time material of an asker's query is bound."""
-    return Context.among(f"{study.digest.hex()} query", [asker], round=number)
+def query_context(study: Study, asker: str, number: int, nonce: bytes = b"") -> Context:
+    """The context to which the one-time material of an asker's query is bound.
+
+    The asker draws its nonce for these rows alone. So an asker whose folder came back from a
+    backup, and that asks about other rows under an old number, hides them under other masks, also
+    if it is handed what was dealt for the old query.
+    """
+    if len(nonce) not in {0, SEED_BYTES}:
+        raise ViolationError(f"expected a nonce of {SEED_BYTES} bytes, found {len(nonce)}")
+    return Context.among(f"{study.digest.hex()} query {nonce.hex()}", [asker], round=number)
 
 
 def seated(party: PartyContext, trio: Trio, context: Context) -> Party[Holder]:

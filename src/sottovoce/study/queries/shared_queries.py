@@ -77,6 +77,7 @@ class ScoreRequest(Message, frozen=True):
     thresholds: int
     dealt: bool
     model: int = 0
+    nonce: bytes = b""
 
 
 class AskerShares(Message, frozen=True):
@@ -150,7 +151,8 @@ def ask_shared(
     party: PartyContext, scores: ScorePlan, request: QueryRequest, shown: AskerInput
 ) -> Party[tuple[NDArray[np.int64], Words | None]]:
     """Return the labels of padded rows, found with a dealer, and a share of the counts."""
-    study, context = party.study, query_context(party.study, party.name, request.number)
+    study = party.study
+    context = query_context(study, party.name, request.number, request.nonce)
     trio = query_trio(study, party.name)
     seeds = yield from receive(trio.dealer, RowSeeds)
     rows = scores.split_norms(shown.rows)
@@ -173,7 +175,8 @@ def ask_own_dealt(
     party: PartyContext, scores: ScorePlan, request: QueryRequest, rows: sparse.csr_array
 ) -> Party[Words]:
     """Return the asker's shares of the scores of padded rows, for which it deals itself."""
-    study, context = party.study, query_context(party.study, party.name, request.number)
+    study = party.study
+    context = query_context(study, party.name, request.number, request.nonce)
     trio, plan = own_trio(study, party.name), scores.rows(request.documents)
     dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
     seeds = yield from deal_scores(dealer, plan, context)
@@ -206,8 +209,12 @@ def request_scores(
     study: Study, request: QueryRequest, *, asker: str, dealt: bool, model: int
 ) -> Party[None]:
     """At the coordinator: ask the evaluator for its part of a query."""
+    yield Send(study.roster.evaluator, _asked_of(request, asker, dealt=dealt, model=model))
+
+
+def _asked_of(request: QueryRequest, asker: str, *, dealt: bool, model: int = 0) -> ScoreRequest:
     numbers = (request.number, request.documents, request.thresholds)
-    yield Send(study.roster.evaluator, ScoreRequest(asker, *numbers, dealt, model))
+    return ScoreRequest(asker, *numbers, dealt, model, request.nonce)
 
 
 def answer_shared(
@@ -215,9 +222,7 @@ def answer_shared(
 ) -> Party[Words | None]:
     """At the coordinator, with a dealer: send its shares of labels, return its share of counts."""
     assert trained.share is not None
-    score_request = ScoreRequest(
-        asker, request.number, request.documents, request.thresholds, dealt=True
-    )
+    score_request = _asked_of(request, asker, dealt=True)
     held = HeldShare(trained.scores, trained.share)
     return (yield from _help_dealt(party, held, score_request))
 
@@ -227,9 +232,7 @@ def answer_own_dealt(
 ) -> Party[Words]:
     """At the coordinator, if the asker deals: return its fresh shares of the scores."""
     assert trained.share is not None
-    score_request = ScoreRequest(
-        asker, request.number, request.documents, request.thresholds, dealt=False
-    )
+    score_request = _asked_of(request, asker, dealt=False)
     held, evaluator = HeldShare(trained.scores, trained.share), party.study.roster.evaluator
     scored = yield from _scored(party, held, score_request)
     renewed = yield from receive(evaluator, RenewedShares)
@@ -249,6 +252,7 @@ def share_scores_for(
 ) -> Party[None]:
     """At the evaluator: answer the query of this request."""
     held = _asked_for(party, models, request)
+    party.ledger.spend(query_context(party.study, request.asker, request.number), "query")
     party.count_labels(
         request.asker, rows=request.documents, evaluation=request.dealt and request.thresholds > 0
     )
@@ -296,7 +300,7 @@ def _asked_for(
 def _scored(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Scored]:
     """Return a holder's shares of the scores, if the asker deals for itself."""
     trio = own_trio(party.study, request.asker)
-    context = query_context(party.study, request.asker, request.number)
+    context = query_context(party.study, request.asker, request.number, request.nonce)
     holder = yield from seated(party, trio, context)
     plan = held.scores.rows(request.documents)
     asker = request.asker
@@ -312,7 +316,7 @@ def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Wo
 
 def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Words | None]:
     """A holder's part of a query with a dealer; the first returns its share of the counts."""
-    context = query_context(party.study, request.asker, request.number)
+    context = query_context(party.study, request.asker, request.number, request.nonce)
     holder = yield from seated(party, query_trio(party.study, request.asker), context)
     plan, asker = held.scores.rows(request.documents), request.asker
     scored = yield from score_shares(holder, plan, held.words, asker=asker, context=context)
