@@ -62,12 +62,11 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "test_bound_to_the_number_alone_the_masks_would_show_the_documents",
         ),
         "a coordinator that denies what it was told lets an older copy of a site go on; with other "
-        "documents the copy stops, and what it asks about other documents is hidden by other masks. "
-        "If it also tells the copy of an evaluator other numbers than "
-        "the first time, one mask covers two of that seat's shares, and it learns what it would by "
-        "pooling with that seat: bring an evaluator's folder back only when the coordinator can be "
-        "trusted. A member of engine `quorum` refuses what was dealt to it before (above, of the "
-        "coordinator)",
+        "documents the copy stops, and what it asks about other documents is hidden by other "
+        "masks. If it also tells the copy of an evaluator other numbers than the first time, one "
+        "mask covers two of that seat's shares, and it learns what it would by pooling with that "
+        "seat: bring an evaluator's folder back only when the coordinator can be trusted. A member "
+        "of engine `quorum` refuses what was dealt to it before (above, of the coordinator)",
     ),
     Deviation(
         ANYBODY,
