@@ -1,6 +1,7 @@
 """How wide the blocks of a row are, by rules that ask for public numbers alone."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from sottovoce.study.automatic_features import (
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
+from sottovoce.text.encoding import EncoderName
 from sottovoce.text.reading import Level, NGrams
 
 KERNEL = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
@@ -80,6 +82,19 @@ def test_what_is_told_about_characters_holds_for_long_texts() -> None:
     assert columns({"characters": (2, 4)}, about).ngrams.characters == (2, 4)
     assert columns({"features": 500}, about).ngrams.characters == (3, 5)
     assert columns({"tail_of": "all"}, about).beside.tail_of == "all"
+
+
+def test_the_vector_of_a_long_text_weighs_half_unless_topics_are_told_apart() -> None:
+    encoder = EncoderName.read(f"static:256:{'0' * 64}")
+    long, short = Circumstances(2, words=300), Circumstances(2)
+    topics = Circumstances(10, documents=2048, words=300)
+
+    def weight(about: Circumstances, **given: Any) -> float:
+        return columns({"encoder": encoder, **given}, about).beside.encoder_weight
+
+    assert (weight(long), weight(short), weight(topics)) == (0.5, 1.0, 1.0)
+    assert weight(long, encoder_weight=2.0) == 2.0
+    assert columns({}, long).beside.encoder_weight == 1.0
 
 
 def test_words_of_a_document_are_counted_between_spaces() -> None:

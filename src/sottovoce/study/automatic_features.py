@@ -41,6 +41,8 @@ _ENOUGH_LONG_TEXTS = 2048
 # So many classes of them are told apart by rare words: pairs of words would take their columns.
 _MANY_TOPICS = 10
 _TOPICS_TAIL: Mapping[str, Any] = {"tail_idf": 3.0, "tail_of": WORDS_ALONE}
+# The mean of so many tokens says less of opinions than the words do.
+_LIGHT_VECTOR: Mapping[str, Any] = {"encoder_weight": 0.5}
 # A tail wider than this many times the documents does not distinguish more words.
 _TAIL_PER_DOCUMENT = 2
 _NARROWEST_TAIL = 256
@@ -140,7 +142,7 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
     elif by_rule:
         beside["tail"] = _tail(about)
     if by_rule and not about.takes_few:
-        beside = {**_blocks(about), **beside}
+        beside = {**_blocks(about), **_vectors(beside, about), **beside}
     return Columns(
         whole(asked.get("features", _features(about)), "features"),
         _ngrams(asked, about, by_rule=by_rule),
@@ -155,6 +157,12 @@ def _blocks(about: Circumstances) -> Mapping[str, Any]:
     if about.has_many_topics:
         return _TOPICS_TAIL
     return _LONG_TEXT_TAIL if about.is_long else _LIGHT_TAIL
+
+
+def _vectors(beside: Mapping[str, Any], about: Circumstances) -> Mapping[str, Any]:
+    """The weight of an encoder's vector, if the row has one."""
+    light = about.is_long and not (about.has_many_topics or about.has_many_classes)
+    return _LIGHT_VECTOR if light and beside.get("encoder") is not None else {}
 
 
 def _is_auto(value: object) -> bool:
