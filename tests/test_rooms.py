@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.size import (
@@ -16,6 +16,7 @@ from benchmarks.size import (
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (ROOT / "src", ROOT / "benchmarks")
+SMALL = 40
 
 
 def python_files() -> Iterator[Path]:
@@ -45,6 +46,38 @@ def test_no_folder_is_flat() -> None:
 def test_no_folder_of_tests_is_flat() -> None:
     modules = modules_by_folder((ROOT / "tests").rglob("*.py"))
     assert {folder.name: count for folder, count in modules.items() if count > 40} == {}
+
+
+def small_functions_of_one(sources: Mapping[str, str]) -> list[str]:
+    """Modules of one function that one other imports when it is loaded itself, and nobody else."""
+    importers: dict[str, list[str]] = {name: [] for name in sources}
+    for path, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ImportFrom) and node.module in sources:
+                importers[node.module].append(path)
+    small = []
+    for name, source in sources.items():
+        kinds = [type(node) for node in ast.parse(source).body]
+        functions = kinds.count(ast.FunctionDef) + kinds.count(ast.AsyncFunctionDef)
+        if functions == 1 and ast.ClassDef not in kinds and source.count("\n") <= SMALL:
+            small += [name] * (len(importers[name]) == 1)
+    return small
+
+
+def test_no_module_is_one_small_function_for_one_other() -> None:
+    package = ROOT / "src"
+    sources = {
+        ".".join(path.relative_to(package).with_suffix("").parts): path.read_text("utf-8")
+        for path in package.rglob("*.py")
+    }
+    assert small_functions_of_one(sources) == []
+
+
+def test_the_scan_sees_a_small_function_of_one() -> None:
+    one_function = "def f(): ...\n"
+    sources = {"a": one_function, "b": "from a import f\n", "c": one_function}
+    assert small_functions_of_one(sources) == ["a"]
+    assert small_functions_of_one({**sources, "b": "def g():\n    from a import f\n"}) == []
 
 
 def test_a_module_passes_no_names_of_others_on() -> None:
