@@ -17,10 +17,14 @@ class Absence:
         self.gone: set[str] = set()
         self._agents: WeakSet[SeatRuntime] = WeakSet()
 
-        def due(agent: SeatRuntime, running: RunningProgram) -> float:
-            return self._due(agent, running)
+        clock = SeatRuntime._clock
 
-        patch.setattr(SeatRuntime, "_due", due)
+        def noted(agent: SeatRuntime) -> float:
+            self._agents.add(agent)
+            return clock(agent)
+
+        patch.setattr(SeatRuntime, "_clock", noted)
+        patch.setattr(RunningProgram, "due", lambda running, _: self._due(running))
 
     def of(self, *seats: str) -> None:
         """These seats are gone, as far as anybody waits for them."""
@@ -32,8 +36,7 @@ class Absence:
         """Everybody is back."""
         self.gone.clear()
 
-    def _due(self, agent: SeatRuntime, running: RunningProgram) -> float:
-        self._agents.add(agent)
+    def _due(self, running: RunningProgram) -> float:
         late = self._late(running)
         return running.since if late and late <= self.gone else time.monotonic() + 3600
 
