@@ -49,6 +49,8 @@ _NARROWEST_TAIL = 256
 # Ridge's penalty on unit rows; with a wide tail it is twice as large.
 _PENALTY = 1.0
 _STRONG_PENALTY = 2.0
+# With kernel columns it is half as large.
+_LIGHT_PENALTY = 0.5
 # The number of documents to hold out: enough to judge the model.
 _JUDGED_DOCUMENTS = 100
 _LEAST_HELD_OUT, _FEW_HELD_OUT, _MOST_HELD_OUT = 0.05, 0.1, 0.2
@@ -224,13 +226,17 @@ def class_weight(given: str | None, about: Circumstances, *, exclusive: bool) ->
 def penalty(given: Any, about: Circumstances, *, features: Any) -> float | tuple[float, ...]:
     """Return Ridge's penalty: as given, else a larger one for words and tail of few classes.
 
-    If `features` is a number, or the rules add kernel columns or take single words, it is 1.
+    It is smaller beside kernel columns. If `features` is a number, or the rules take single words,
+    it is 1.
     """
     if not _is_auto(given):
         return given  # type: ignore[no-any-return]  # the plan looks at it
     by_rule = _is_auto(features) and about.chooses
-    plain = about.takes_few or about.has_many_classes or about.has_many_topics
-    return _STRONG_PENALTY if by_rule and not plain else _PENALTY
+    if not by_rule or about.takes_few:
+        return _PENALTY
+    if about.has_many_classes:
+        return _LIGHT_PENALTY
+    return _PENALTY if about.has_many_topics else _STRONG_PENALTY
 
 
 def held_out(given: Any, about: Circumstances) -> float:
