@@ -52,9 +52,9 @@ class CrossFittedScores:
         weights = "balanced" if self.balanced else None
         model = LogisticRegression(C=10, max_iter=1000, class_weight=weights)
         model.fit(vectors.fit_transform([document.text for document in learnt]), names)
-        found = model.predict_proba(vectors.transform([document.text for document in asked]))
+        chances = model.predict_proba(vectors.transform([document.text for document in asked]))
         places = [self.plan.labels.names.index(str(name)) for name in model.classes_]
-        scores[:, places] = 2 * found - 1
+        scores[:, places] = 2 * chances - 1
         return self.weight * scores
 
     def cross_fitted(self, documents: Sequence[Document]) -> Floats:
@@ -62,8 +62,12 @@ class CrossFittedScores:
         fold = np.arange(len(documents)) % _FOLDS
         scores = np.zeros((len(documents), len(self.plan.labels.names)))
         for number in range(_FOLDS):
-            kept = [one for one, its in zip(documents, fold, strict=True) if its != number]
-            left = [one for one, its in zip(documents, fold, strict=True) if its == number]
+            kept = [
+                document for document, its in zip(documents, fold, strict=True) if its != number
+            ]
+            left = [
+                document for document, its in zip(documents, fold, strict=True) if its == number
+            ]
             scores[fold == number] = self.scores(kept, left)
         return scores
 
@@ -97,7 +101,7 @@ class CrossFittedColumns:
             targets.append(np.vstack([block.targets for block in blocks]))
             true = [plan.labels.classes(document) for document in training]
             numbers.append(plan.labels.membership(true).argmax(axis=1))
-        counts = rows_by_class(plan, [one for part in parts for one in part]).astype(int)
+        counts = rows_by_class(plan, [document for part in parts for document in part]).astype(int)
         totals = Totals(int(counts.sum()), tuple(counts.tolist()), ())
         weights = totals.weights(plan.class_weight)[np.concatenate(numbers)]
         width = joint.space.width + len(plan.labels.names)
@@ -115,6 +119,6 @@ class CrossFittedColumns:
         own = self.model.scores(on_side(plan, site, Side.TRAIN), documents)
         rows = sparse.hstack([read, sparse.csr_array(own)], format="csr")
         scores = np.asarray(rows @ self.theta) - thresholds
-        found = plan.labels.decide(scores)
+        decided = plan.labels.decide(scores)
         true = map(plan.labels.classes, documents)
-        return float(np.mean([its == said for its, said in zip(true, found, strict=True)]))
+        return float(np.mean([its == said for its, said in zip(true, decided, strict=True)]))

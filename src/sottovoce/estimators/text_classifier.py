@@ -491,9 +491,8 @@ def encoder_of(value: Any) -> EncoderName | None:
 
 def _types(entities: Any) -> tuple[str, ...]:
     """The types of entity that count."""
-    if not isinstance(entities, tuple | list) or not all(
-        isinstance(entity, str) for entity in entities
-    ):
+    listed = isinstance(entities, tuple | list)
+    if not (listed and all(isinstance(entity, str) for entity in entities)):
         raise InputError(
             f"entities: expected names of types, found {entities!r}",
             hints=('entities=("Drug", "Disease")',),
