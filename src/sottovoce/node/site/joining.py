@@ -105,7 +105,10 @@ async def _all(tasks: "Mapping[asyncio.Task[Joined], _JoiningSeat]") -> list[Joi
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             error = task.exception()
-            if error is not None and not (tasks[task].is_over and _is_news(error)):
+            # A member that was lost ends nothing: its site may have come back as a peer.
+            if error is None or isinstance(error, LostSeatError):
+                continue
+            if not (tasks[task].is_over and _is_news(error)):
                 raise error
     errors = [error for task in tasks if (error := task.exception()) is not None]
     results = [task.result() for task in tasks if task.exception() is None]
