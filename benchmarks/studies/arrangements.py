@@ -80,7 +80,7 @@ class Spent:
 
 def _each(asked: float | None, unit: float = 1.0) -> float | None:
     """What one label takes, where somebody is asked."""
-    return None if asked is None else asked / ASKED / unit
+    return None if asked is None else asked / (ASKED * unit)
 
 
 def spent(arrangement: ArrangedStudy, rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
