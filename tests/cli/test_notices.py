@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.cli.notices import Notices
+from sottovoce.cli.notices import NEEDED, Notices
 from sottovoce.cli.terminal.log_file import LogFile, LogLines
 from sottovoce.course import news
 from sottovoce.errors import InputError
 from sottovoce.node import events
+from sottovoce.wire.tags import kebab
 
+PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
 STOPPED = news.StudyStopped("s-1", "north", "secret reason", "coordinator")
 
 
@@ -29,6 +31,13 @@ def test_a_program_hears_what_people_are_needed_for_and_nothing_else(tmp_path: P
     parsed = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
     assert [event["event"] for event in parsed] == ["study-stopped", "study-finished"]
     assert set(parsed[0]) == {"event", "study", "seat", "at"}
+
+
+def test_the_page_lists_every_notice() -> None:
+    part = PAGE.read_text(encoding="utf-8").partition("## When people are needed")[2]
+    rows = [line.split("|")[1] for line in part.partition("\n## ")[0].splitlines() if "|" in line]
+    listed = {name for row in rows[2:] for name in row.replace("`", "").strip().split(", ")}
+    assert listed == {kebab(event.__name__) for event in NEEDED}
 
 
 def test_an_address_gets_a_post() -> None:
@@ -50,6 +59,41 @@ def test_an_address_gets_a_post() -> None:
             notices.on_event(STOPPED)
         thread.join()
     assert json.loads(bodies[0])["study"] == "s-1"
+
+
+def test_a_coordinator_that_began_to_serve_says_so(tmp_path: Path) -> None:
+    program, heard = tmp_path / "tell", tmp_path / "heard"
+    program.write_text(f"#!/bin/sh\ncat >> {heard}\n", encoding="utf-8")
+    program.chmod(0o700)
+    with Notices(str(program)) as notices:
+        notices.on_event(events.Listening("https://cate.example:8443", bytes(32), ("s-1", "s-2")))
+    notice = json.loads(heard.read_text(encoding="utf-8"))
+    notice.pop("at")
+    assert notice == {"event": "listening", "study": "", "seat": "coordinator"}
+
+
+@pytest.mark.parametrize("says", ["HTTP 404", "ConnectionRefusedError"])
+def test_why_an_address_got_nothing_is_logged(says: str, caplog: pytest.LogCaptureFixture) -> None:
+    class Nothing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Nothing) as server:
+        thread = threading.Thread(target=server.handle_request)
+        if says.startswith("HTTP"):
+            thread.start()
+        else:
+            server.server_close()
+        with Notices(f"http://127.0.0.1:{server.server_port}/a-secret-hook") as notices:
+            notices.on_event(STOPPED)
+        if thread.ident:
+            thread.join()
+    assert f"a notice was not delivered ({says})" in caplog.text
+    assert "a-secret-hook" not in caplog.text
 
 
 def test_what_cannot_be_delivered_is_logged_and_stops_nothing(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from sottovoce.course import news
+from sottovoce.course.control import COORDINATOR
 from sottovoce.errors import InputError
 from sottovoce.node import events
 from sottovoce.wire.addresses import origin_of
@@ -26,6 +28,7 @@ _log = logging.getLogger("sottovoce.notices")
 _SECONDS = 30
 _WAITING = 100
 NEEDED = (
+    events.Listening,
     events.RosterKnown,
     news.StudyFinished,
     news.StudyStopped,
@@ -60,16 +63,30 @@ class Notices:
         """Queue a notice of an event that needs people, with its study, seat and time."""
         if not isinstance(event, NEEDED) or self._queue.full():
             return
-        kind = kebab(type(event).__name__)
-        fact = {"event": kind, "study": event.study, "seat": event.seat, "at": time.time()}
-        self._queue.put(json.dumps(fact).encode())
+        self._queue.put(json.dumps({**_named(event), "at": time.time()}).encode())
 
     def _work(self) -> None:
         while (notice := self._queue.get()) is not None:
             try:
                 self._deliver(notice)
             except (OSError, subprocess.SubprocessError, ValueError) as error:
-                _log.warning("a notice was not delivered (%s)", type(error).__name__)
+                _log.warning("a notice was not delivered (%s)", _why(error))
+
+
+def _named(event: "Event") -> dict[str, str]:
+    """An event, its study and its seat; a coordinator listens for all its studies."""
+    kind = kebab(type(event).__name__)
+    if isinstance(event, news.SeatEvent):
+        return {"event": kind, "study": event.study, "seat": event.seat}
+    return {"event": kind, "study": "", "seat": COORDINATOR}
+
+
+def _why(error: Exception) -> str:
+    """The kind of an error and never its words, which may hold a secret of the address."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code}"
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return type(reason if isinstance(reason, Exception) else error).__name__
 
 
 def _delivery(place: str) -> Callable[[bytes], None]:
