@@ -1,6 +1,7 @@
 """Documents read by processes and by a dask cluster: the same counts, also when a worker dies."""
 
 import errno
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from sottovoce.clusters import LocalCores, executor_workers, open_cluster
-from sottovoce.clusters.dask_cluster import DaskTask, dask_workers
+from sottovoce.clusters.dask_cluster import DaskTask, WorkerWatch, _library, dask_workers
 from sottovoce.clusters.local_cores import LIVES, usable_cores
 from sottovoce.errors import InputError, MisuseError
 from sottovoce.estimators.plain_text import PlainText
@@ -197,6 +198,61 @@ def test_what_a_worker_lacks_is_named(fault: Exception, says: str) -> None:
     failed.set_exception(fault)
     with pytest.raises(MisuseError, match=says):
         DaskTask(failed).result()
+
+
+class Waiting:
+    """A client of a scheduler that has these workers, and is running until it is `closed`."""
+
+    def __init__(self, workers: dict[str, int]) -> None:
+        self.workers = workers
+        self.status = "running"
+        self.now = 0
+
+    def nthreads(self) -> dict[str, int]:
+        return self.workers
+
+
+def test_a_cluster_without_workers_is_given_up_after_a_minute() -> None:
+    client = Waiting({})
+    watch = WorkerWatch(client, clock=lambda: client.now)
+    for client.now, workers in ((100, 1), (105, 0), (160, 0), (161, 1), (200, 0)):
+        client.workers = {"tcp://w": 1} if workers else {}
+        watch.check()
+    client.now = 260
+    with pytest.raises(MisuseError, match="has had no workers for 60 s"):
+        watch.check()
+    client.status = "connecting"
+    watch.check()
+    client.status = "closed"
+    with pytest.raises(MisuseError, match="the scheduler does not answer any more"):
+        watch.check()
+
+
+def test_work_whose_workers_are_all_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    from sottovoce.clusters import dask_cluster
+
+    monkeypatch.setattr(dask_cluster, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(dask_cluster, "_ALONE_SECONDS", 0.2)
+    how = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**how, processes=False, silence_logs=50) as cluster,
+        dask_workers(cluster.scheduler_address) as workers,
+    ):
+        executor = workers.open()
+        assert executor.submit(int, "7").result() == 7
+        assert executor.tree(max, [executor.submit(int, text) for text in "132"]) == 3
+        cluster.scale(0)
+        cluster.sync(cluster._correct_state)
+        for waits in (lambda task: task.result(), lambda task: executor.tree(max, [task])):
+            with pytest.raises(MisuseError, match="no workers"):
+                waits(executor.submit(int, "7"))
+
+
+def test_the_log_of_the_cluster_stays_off_the_screen() -> None:
+    pytest.importorskip("distributed")
+    _library("tcp://s")
+    assert not logging.getLogger("distributed.client").isEnabledFor(logging.ERROR)
 
 
 def test_another_fault_of_the_system_stays_what_it_is() -> None:
