@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.course.letter_chain import HeldLetters
-from sottovoce.errors import JournalError
+from sottovoce.errors import InputError, JournalError
+from sottovoce.hints import Hint, ShellCommand
 from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.storage.journal import Journal
@@ -78,9 +79,25 @@ async def once_back(call: Callable[[], Awaitable[T]]) -> T:
 
 
 def letters_of(registry: Registry, database: str) -> Path | Database:
-    """The mailbox of a study: in its folder, or in a schema of a shared database."""
+    """The mailbox of a study: in its folder, or in a schema of a shared database.
+
+    A study stays with the kind of mailbox with which it began, because its letters are there.
+    """
+    file = registry.folder / "mailbox.db"
+    began = (registry.folder / COORDINATOR / "journal.db").exists()
+    if database and file.exists():
+        raise InputError(
+            f"study {registry.id}: its letters wait in {file}, expected no --database",
+            hints=(Hint("serve it with `", ShellCommand("sottovoce serve"), "`"),),
+        )
+    if not database and began and not file.exists():
+        raise InputError(
+            f"study {registry.id}: expected its letters in {file}, or the --database where it "
+            "began; nothing was sent",
+            hints=("sottovoce serve --database postgresql://…",),
+        )
     if not database:
-        return registry.folder / "mailbox.db"
+        return file
     from sottovoce.transport.mailbox.postgres_mailbox import PostgresDatabase
 
     return PostgresDatabase(database, hashlib.sha256(registry.id.encode()).hexdigest()[:32])
