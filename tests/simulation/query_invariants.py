@@ -1,6 +1,6 @@
 """What must hold of queries and evaluations: a check for each sentence of the docstring."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ from simulation.invariants import (
     check_one_number_one_message,
 )
 from simulation.mailbox import BrokenError
-from simulation.serving import Question, ServingSite
+from simulation.serving import DIGEST_BYTES, Question, ServingSite
 from simulation.site import COORDINATOR
 from simulation.toy_queries import BATCH
 from sottovoce.course.queries.conversations import EvaluationId, QueryId
 from sottovoce.errors import MisuseError, TheirError
+from sottovoce.study.relay import Letter
 
 if TYPE_CHECKING:
     from simulation.serving_world import ServingWorld
@@ -37,8 +38,8 @@ class ServedEvidence:
         return self.sites[COORDINATOR]
 
     @property
-    def labels_told(self) -> dict[QueryId, int]:
-        """The queries of which the coordinator made the message that tells labels."""
+    def labels_told(self) -> dict[QueryId, Question]:
+        """What the coordinator told labels of, by the query in which it made that message."""
         study = self.coordinator.parts.study
         sessions = {
             study.session(*query.parts): query
@@ -46,12 +47,29 @@ class ServedEvidence:
             for number in range(self.coordinator.state.askers[name].record.following)
             if (query := QueryId(name, number))
         }
-        counts = Counter[QueryId]()
-        for letter in self.world.mailbox.letters:
-            made = self.coordinator.made.get(letter)
-            if letter.sender == COORDINATOR and made is not None and made.kind == "toy-label":
-                counts[sessions[letter.session]] += 1
-        return dict(counts)
+        return {
+            sessions[letter.session]: self._question_of(letter)
+            for letter in self.world.mailbox.letters
+            if letter.sender == COORDINATOR and self._kind(letter) == "toy-label"
+        }
+
+    def _question_of(self, label: Letter) -> Question:
+        """What hid its number in the letter that this label answers.
+
+        Two lives of one disk may give one number to two questions: what was asked is what came.
+        """
+        site = self.sites[label.recipient]
+        (masked,) = (
+            letter
+            for letter in self.world.mailbox.letters
+            if (letter.session, letter.sender) == (label.session, site.name)
+            and self._kind(letter) == "toy-masked"
+        )
+        return site.asked[site.made[masked].material[-DIGEST_BYTES:]]
+
+    def _kind(self, letter: Letter) -> str:
+        made = self.sites[letter.sender].made.get(letter)
+        return "" if made is None else made.kind
 
 
 def _broken(number: int, why: str) -> None:
@@ -70,15 +88,15 @@ def check_charged_once(evidence: ServedEvidence) -> None:
         site = evidence.sites[name]
         for query in labels_told:
             if query.asker == name:
-                questions[site.asked[query]].append(query)
+                questions[labels_told[query]].append(query)
         for question, queries in questions.items():
             # One that was given up for another question and asked again later is paid again.
             given_up = evidence.world.people[name].given_up
             if len(queries) > 1 and not given_up:
                 _broken(9, f"{name} was told {question} in {queries}")
         for query, question, _ in site.served:
-            if isinstance(query, QueryId) and query not in labels_told:
-                _broken(9, f"{name} was served {question} in {query}, of which nothing was told")
+            if isinstance(query, QueryId) and labels_told.get(query) != question:
+                _broken(9, f"{name} was served {question} in {query}, whose label is of another")
 
 
 def check_ideal(evidence: ServedEvidence) -> None:

@@ -66,6 +66,7 @@ from sottovoce.study.relay import Letter
 from sottovoce.study.study import Study
 from sottovoce.wire import Codec
 
+DIGEST_BYTES = 32
 LONG_ENOUGH = 2000.0
 """So many seconds a simulated site waits for the others to be ready to evaluate."""
 
@@ -133,7 +134,7 @@ class ServingSite(Site):
     def __init__(self, *what: Any, **settings: Any) -> None:
         self.served: list[tuple[QueryId, Question, Any]] = []
         self.ended_with: list[SottovoceError | None] = []
-        self.asked: dict[QueryId, Question] = {}
+        self.asked: dict[bytes, Question] = {}
         super().__init__(*what, **settings)
 
     def boot(self) -> None:
@@ -180,6 +181,11 @@ class ServingSite(Site):
     @property
     def ended(self) -> bool:
         return False
+
+    @property
+    def stop(self) -> None:
+        """No end of a query stops its seat."""
+        return
 
     @property
     def is_asking(self) -> bool:
@@ -321,7 +327,7 @@ class ServingSite(Site):
             return lambda entropy: self.programs.help(query, entropy)
         question = self.question
         assert question is not None
-        self.asked.setdefault(query, question)
+        self.asked[question.digest] = question
         value, number = question.value, query.number
         return lambda entropy: self.programs.ask(value, number, action.verdict, entropy)
 

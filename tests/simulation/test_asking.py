@@ -14,7 +14,9 @@ from simulation.serving_world import ServingWorld
 from simulation.stories import asking
 from simulation.world import Faults
 from sottovoce.course.queries import answering
+from sottovoce.course.queries import asking as asker_decider
 from sottovoce.course.queries.conversations import QueryId
+from sottovoce.course.queries.records import OpenQuery
 
 
 def asked(seeds: range, folder: Path, **settings: Any) -> Iterator[ServingWorld]:
@@ -76,3 +78,17 @@ def test_a_query_that_is_charged_twice_or_answered_wrongly_is_caught(
     )
     with pytest.raises(BrokenError, match="invariant 9"):
         list(asked(range(1, 2), folder, faults=Faults()))
+
+
+def test_an_asker_that_asks_again_under_another_number_is_caught(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It forgets what its open query was about, and is told the same twice."""
+
+    def forgetful(number: int, digest: bytes, documents: int, how: str) -> OpenQuery:
+        del digest
+        return OpenQuery(number, b"", documents, how)
+
+    monkeypatch.setattr(asker_decider, "OpenQuery", forgetful)
+    with pytest.raises(BrokenError, match=r"invariant 9: .* was told"):
+        list(asked(range(20), folder, faults=Faults(crashes=10)))

@@ -20,6 +20,8 @@ from simulation.copies import (
 )
 from simulation.journals import CrashingJournal
 from simulation.mailbox import BrokenError
+from simulation.query_invariants import ServedEvidence
+from simulation.serving import ServingSite
 from simulation.stories import (
     Story,
     asked_copied,
@@ -31,6 +33,7 @@ from simulation.stories import (
     toy,
     unbound,
 )
+from simulation.toy_queries import BATCH
 from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
@@ -221,6 +224,22 @@ def test_askers_and_helpers_whose_disks_come_back_or_run_twice(folder: Path) -> 
     assert min(result["CopyError"], result["ViolationError"]) > 0, result
 
 
+OTHER_QUESTIONS = Case(Phase.FINISHED, Whose.PEER, Use.RESTORED, others=True)
+
+
+def test_a_number_that_came_back_and_was_used_for_another_question_is_no_second_answer(
+    folder: Path,
+) -> None:
+    """Nothing but the number had left: the coordinator gave one answer, to what came with it."""
+    (world,) = asked_under([OTHER_QUESTIONS], [40013], folder)
+    evidence = ServedEvidence(world, world.ideal)
+    asker = world.sites[world.whose[0]]
+    assert isinstance(asker, ServingSite)
+    answered = [q for query, q in evidence.labels_told.items() if query.asker == asker.name]
+    assert len(answered) == len(set(answered)) > 2
+    assert evidence.coordinator.state.askers[asker.name].record.spent == BATCH * len(answered)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(20))
 def test_many_more_askers_whose_disks_come_back(folder: Path, block: int) -> None:
@@ -229,6 +248,5 @@ def test_many_more_askers_whose_disks_come_back(folder: Path, block: int) -> Non
 
 
 def test_an_asker_that_does_not_look_at_its_past_is_caught(folder: Path) -> None:
-    case = Case(Phase.FINISHED, Whose.PEER, Use.RESTORED, others=True)
     with pytest.raises(BrokenError, match="invariant 1"):
-        list(asked_under([case], range(10), folder, journal=IgnoresPast))
+        list(asked_under([OTHER_QUESTIONS], range(10), folder, journal=IgnoresPast))
