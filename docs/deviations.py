@@ -410,6 +410,32 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         COORDINATOR,
+        "hands an evaluator of engine `shares` whose folder came back from a backup the letters of "
+        "an old training or query once more, with other shares of its own: a second share under "
+        "the same mask would show the joint moments or the model",
+        "what the dealer deals is bound to random bytes that the evaluator draws in every run of a "
+        "conversation: a folder that does not know the conversation draws others, and refuses what "
+        "was dealt before anything masked leaves. After a crash the journal gives the same bytes",
+        named_tests(
+            "replayed_solve",
+            "test_an_evaluator_from_a_backup_refuses_what_was_dealt_to_it_before",
+            "test_if_it_took_what_was_dealt_the_coordinator_would_read_the_joint_moments",
+            "test_a_dealer_deals_other_seeds_to_another_run",
+            "test_after_a_crash_the_same_bytes_leave",
+        )
+        + named_tests(
+            "views", "test_whatever_is_dealt_to_the_evaluator_is_bound_to_its_run", folder="study"
+        ),
+        "a copy of the folder from the middle of a training or query has these bytes, and what was "
+        "dealt: told other shares, it shows an entry of the joint moments or of the model each "
+        "time (a test does it: "
+        "`test_replayed_solve.py::test_a_copy_of_the_middle_of_a_solve_still_shows_it`). That "
+        "would take numbers dealt for each step after the one before, one more trip to the dealer "
+        "a step. `sottovoce backup` makes no copy while a seat is at work, and an honest server "
+        "finds any copy out",
+    ),
+    Deviation(
+        COORDINATOR,
         "tells one peer another joint mean than the others, so that its rows are measured from "
         "elsewhere and its part in the sums shows",
         "what is used once in the contributions (keys and masks of blind sums, seeds and shares of "

@@ -63,10 +63,9 @@ OF_ANYBODY: tuple[Deviation, ...] = (
         ),
         "a coordinator that denies what it was told lets an older copy of a site go on; with other "
         "documents the copy stops, and what it asks about other documents is hidden by other "
-        "masks. If it also tells the copy of an evaluator other numbers than the first time, one "
-        "mask covers two of that seat's shares, and it learns what it would by pooling with that "
-        "seat: bring an evaluator's folder back only when the coordinator can be trusted. A member "
-        "of engine `quorum` refuses what was dealt to it before (above, of the coordinator)",
+        "masks. An evaluator of engine `shares` and a member of engine `quorum` refuse what was "
+        "dealt to them before; what a copy from the middle of a conversation shows stands above, "
+        "of the coordinator",
     ),
     Deviation(
         ANYBODY,

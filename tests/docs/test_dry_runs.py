@@ -158,7 +158,7 @@ def test_a_message_between_evaluator_and_coordinator(copy: Copy) -> None:
     numbers = "        yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))\n"
     waits = "        yield from receive(study.roster.evaluator, SolveReady)\n"
     copy.replace(solving, numbers, numbers + waits)
-    seated = "        holder = yield from _seated(party, contributed.peers, index)\n"
+    seated = "        holder = yield from _seated(party, contributed, index)\n"
     work = "        work = _work(study, prepared, contributed, alpha)\n"
     copy.replace(
         solving,

@@ -74,7 +74,7 @@ def test_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
     assert scores[0].layout == scores[1].layout  # it learns no more about how many were asked
 
 
-@pytest.mark.parametrize("step", range(7))
+@pytest.mark.parametrize("step", range(8))
 def test_on_shares_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
     small: Case, step: int
 ) -> None:
@@ -82,7 +82,7 @@ def test_on_shares_a_dealer_that_leaves_at_any_time_costs_nothing_but_time(
     answer, rows = asked_while_the_dealer_leaves(small, step, "evaluator", AskedRows)
     assert answer.classes == small.plain(small.documents["north"][:5])
     seen = [message.words.array().ravel() for message in rows]
-    assert len(seen) == 1 + (step > 3)
+    assert len(seen) == 1 + (step > 4)
     together = np.concatenate(seen).tolist()
     assert len(set(together)) > 0.99 * len(together)
 

@@ -16,6 +16,7 @@ from sottovoce.numbers.ring import decode
 from sottovoce.paillier import Ciphertext, SecretKey, decrypt_residues
 from sottovoce.protocols.blind_sum.messages import MaskedParts
 from sottovoce.protocols.runner import Conversation, Outcome
+from sottovoce.protocols.shares.holders import DealtSeed, HolderNonce
 from sottovoce.protocols.shares.labels.carries import CarryPlan, DigitTests, slices
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.two_party.masks import Masking
@@ -222,9 +223,20 @@ def test_a_key_holder_that_helps_to_compare_sees_no_score(toy_key: SecretKey) ->
     assert 0.25 < zeros / together < 0.75
 
 
-def test_the_dealer_receives_public_numbers_alone(case: Case) -> None:
-    kinds = {type(item.message).__name__ for item in case.outcome.views["dealer"].received}
-    assert kinds == {"AgreedStudy", "SolveNumbers", "DealRequest"}
+def test_the_dealer_receives_public_numbers_and_random_bytes_alone(case: Case) -> None:
+    received = case.outcome.views["dealer"].received
+    kinds = {type(item.message).__name__ for item in received}
+    assert kinds == {"AgreedStudy", "SolveNumbers", "DealRequest", "HolderNonce"}
+    nonces = case.outcome.views["dealer"].of(HolderNonce)
+    assert len({message.nonce for message in nonces}) == len(nonces)
+
+
+def test_whatever_is_dealt_to_the_evaluator_is_bound_to_its_run(case: Case) -> None:
+    """In trainings and in queries."""
+    drawn = {message.nonce for message in case.outcome.views["dealer"].of(HolderNonce)}
+    taken = case.outcome.views["evaluator"].of(DealtSeed)
+    assert len(taken) > 1
+    assert {dealt.nonce for dealt in taken} == drawn
 
 
 def contributed(case: Case) -> tuple[Outcome, dict[str, PartyContext], Prepared]:

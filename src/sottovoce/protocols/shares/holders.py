@@ -1,9 +1,11 @@
 """Two holders of shares and a dealer: their roles, one-time material, and opening of values.
 
     dealer                first                          second
+      |  HolderNonce: random bytes of this run of it       |
+      |<---------------------------------------------------|
       |  32-byte seed       |                              |
       |-------------------->|                              |
-      |  32-byte seed       |                              |
+      |  32-byte seed, and the nonce                       |
       |--------------------------------------------------->|
       |                     |  masked share                |
       |                     |----------------------------->|
@@ -11,10 +13,21 @@
       |                     |<-----------------------------|
 
 Uniform numbers are drawn from a seed. Numbers that depend on them (such as the product of two
-masks) take one correction, which the dealer sends to the first holder. The dealer never receives
-anything. Each holder sees shares of masked values. They are uniform as long as the dealer pools
-with neither holder, and as long as its messages to one holder are sealed against the other and the
-relay.
+masks) take one correction, which the dealer sends to the first holder. The dealer receives random
+bytes, and nothing else. Each holder sees shares of masked values. They are uniform as long as the
+dealer pools with neither holder, and as long as its messages to one holder are sealed against the
+other and the relay.
+
+What can be handed to the second holder a second time. It is the evaluator, and the first is the
+coordinator, through whom all letters go. An evaluator's folder may come back from a backup. It then
+does not know a conversation that it had since, and the coordinator can hand it the old seeds again,
+with other masked shares of its own: a second share under the same mask shows how the evaluator's
+shares differ, and so the joint moments or the model. So whatever is dealt is bound to a nonce that
+the evaluator draws in every run. A folder that does not know the conversation draws another one,
+and refuses the seeds before any share leaves. After a crash the journal gives the same nonce. What
+that leaves open: a copy that was made in the middle of a conversation has its nonce and its seeds.
+Only numbers that are dealt after each opening, and for it, would close that: one more trip to the
+dealer a step. An asker that is a holder binds a query to its nonce itself (`query_context`).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +37,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from sottovoce import wire
-from sottovoce.entropy import Entropy
+from sottovoce.entropy import SEED_BYTES, Entropy, bound
 from sottovoce.errors import InputError, MisuseError, ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -44,6 +57,19 @@ class DealtSeed(Message, frozen=True):
         assuming="the dealer pools with neither holder, and seals it to the one whom it is for",
     )
     seed: bytes
+    context: bytes
+    nonce: bytes = b""
+
+
+class HolderNonce(Message, frozen=True):
+    """Random bytes of one run of the second holder, to which everything dealt is bound."""
+
+    discloses: ClassVar = Disclosure(
+        seen_by="the dealer",
+        reveals="nothing: random bytes, bound to this run of the evaluator",
+        assuming=DEALER_POOLS_WITH_NEITHER,
+    )
+    nonce: bytes
     context: bytes
 
 
@@ -117,12 +143,17 @@ class Dealer:
         yield Send(self.trio.first, correction)
 
 
-def deal_seeds(trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy) -> Party[Dealer]:
+def deal_seeds(
+    trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy, nonce: bytes = b""
+) -> Party[Dealer]:
     """The dealer's first step: a seed to each holder."""
     ledger.spend(context, "dealt seeds")
+    if nonce:
+        # With another nonce other seeds: a dealer, too, may be an older copy.
+        entropy = bound(entropy, "shares/dealt to/v1", nonce)
     first, second = entropy.seed(), entropy.seed()
     yield Send(trio.first, DealtSeed(first, context.encode()))
-    yield Send(trio.second, DealtSeed(second, context.encode()))
+    yield Send(trio.second, DealtSeed(second, context.encode(), nonce))
     return Dealer(
         trio,
         Material(first, "first", context, ledger=ledger),
@@ -130,7 +161,20 @@ def deal_seeds(trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy
     )
 
 
-def take_seed(trio: Trio, me: str, context: Context, *, ledger: Ledger) -> Party[Holder]:
+def deal_to_run(trio: Trio, context: Context, *, ledger: Ledger, entropy: Entropy) -> Party[Dealer]:
+    """The same, bound to this run of the second holder."""
+    drawn = yield from receive(trio.second, HolderNonce)
+    if drawn.context != context.encode() or len(drawn.nonce) != SEED_BYTES:
+        raise ViolationError(
+            f"expected a nonce of {SEED_BYTES} bytes for {context}, found another",
+            party=trio.second,
+        )
+    return (yield from deal_seeds(trio, context, ledger=ledger, entropy=entropy, nonce=drawn.nonce))
+
+
+def take_seed(
+    trio: Trio, me: str, context: Context, *, ledger: Ledger, nonce: bytes = b""
+) -> Party[Holder]:
     """A holder's first step: receive its seed, which must have been dealt for this context."""
     if me not in {trio.first, trio.second}:
         raise MisuseError(f"holder: expected {trio.first!r} or {trio.second!r}, found {me!r}")
@@ -140,9 +184,34 @@ def take_seed(trio: Trio, me: str, context: Context, *, ledger: Ledger) -> Party
         raise ViolationError(
             f"expected material for {context}, found some for another", party=trio.dealer
         )
+    _check_nonce(dealt, nonce, trio.dealer)
     first = me == trio.first
     half = Material(dealt.seed, "first" if first else "second", context, ledger=ledger)
     return Holder(trio, first, half)
+
+
+def seated(
+    trio: Trio, me: str, context: Context, *, ledger: Ledger, entropy: Entropy
+) -> Party[Holder]:
+    """The same, where the second holder binds what is dealt to this run of it.
+
+    Its entropy depends on everything that it will mask, as far as it has that already.
+    """
+    nonce = b""
+    if me == trio.second:
+        nonce = entropy.seed()
+        yield Send(trio.dealer, HolderNonce(nonce, context.encode()))
+    return (yield from take_seed(trio, me, context, ledger=ledger, nonce=nonce))
+
+
+def _check_nonce(dealt: DealtSeed, nonce: bytes, dealer: str) -> None:
+    """Refuse a seed that answers another run of this holder."""
+    if dealt.nonce != nonce:
+        raise ViolationError(
+            f"DealtSeed: what {dealer} dealt is for another run of this seat; nothing masked was "
+            f"sent. Letters of an earlier run come again, or this seat runs twice, or {dealer} "
+            "is wrong"
+        )
 
 
 def opened(holder: Holder, kind: type[O], share: Words, *, ring: Ring = RING64) -> Party[Words]:
@@ -192,7 +261,7 @@ def run(
     codec: wire.Codec | None = None,
     meddler: Meddler | None = None,
 ) -> Outcome:
-    """The whole conversation of two holders and a dealer in memory."""
+    """The whole conversation in memory, where nobody comes back from a backup."""
 
     def holder(me: str, program: Callable[[Holder], Party[Any]]) -> Party[Any]:
         taken = yield from take_seed(trio, me, context, ledger=Ledger())

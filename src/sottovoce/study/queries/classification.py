@@ -54,7 +54,6 @@ from sottovoce.paillier import Encrypted, ForKeyHolder, SparseRows, Unsent
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ASKER, CONSENT_TO_MARGINS, NUMBERS_ARE_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import Holder, deal_seeds
 from sottovoce.protocols.shares.labels.carries import AskSide, KeySide
 from sottovoce.protocols.shares.labels.row_scores import RowPlan, deal_scores
 from sottovoce.protocols.shares.labels.tally import TallyPlan, deal_tally, tally
@@ -78,7 +77,13 @@ from sottovoce.study.queries.budget import (
 )
 from sottovoce.study.queries.key_proof import check_proof, show_proof
 from sottovoce.study.queries.model import PeerModel, Trained
-from sottovoce.study.queries.query_seats import dealt_by, query_context, query_trio, seated
+from sottovoce.study.queries.query_seats import (
+    dealt_by,
+    dealt_seeds,
+    query_context,
+    query_trio,
+    seated_for,
+)
 from sottovoce.study.queries.score_shares import (
     RowOrder,
     above,
@@ -281,7 +286,7 @@ def _ask_dealt(
 ) -> Party[_Found]:
     plan, counted = model.scores, None
     with dealt_by(party.study, party.name):
-        holder = yield from _seated(party, party.name, request)
+        holder = yield from seated_for(party, party.name, request.number, request.nonce)
         if mine.above is not None:
             shared = yield from tally(holder, _tally_plan(plan, request), mine.above, mine.groups)
             counted = spread_counts(party, plan, shared)
@@ -388,7 +393,7 @@ def _answer_dealt(
 ) -> Party[Words | None]:
     plan, counted = trained.scores, None
     with dealt_by(party.study, asker):
-        holder = yield from _seated(party, asker, request)
+        holder = yield from seated_for(party, asker, request.number, request.nonce)
         if request.thresholds:
             values = np.repeat(share[:, :, np.newaxis], request.thresholds, axis=2)
             counted = yield from tally(holder, _tally_plan(plan, request), values, None)
@@ -436,7 +441,7 @@ def deal_for(party: PartyContext, request: DealRequest) -> Party[None]:
         )
     party.ledger.spend(query_context(study, request.asker, request.number), "query")
     context = query_context(study, request.asker, request.number, request.nonce)
-    dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
+    dealer = yield from dealt_seeds(party, trio, context)
     scale = Scale(request.fraction_bits, request.bound)
     verdict = VerdictPlan(request.documents, request.scores, scale)
     documents = request.documents * request.scores // request.classes
@@ -492,8 +497,3 @@ def _scores(
         )
     words = plan.ring.signed(plan.ring.reduce(share + score_share.words.array()))
     return np.ldexp(words.astype(np.float64), -plan.score.fraction_bits)
-
-
-def _seated(party: PartyContext, asker: str, request: QueryRequest) -> Party[Holder]:
-    context = query_context(party.study, asker, request.number, request.nonce)
-    return (yield from seated(party, query_trio(party.study, asker), context))

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from sottovoce.entropy import SEED_BYTES
 from sottovoce.errors import AbsenceError, InputError, ViolationError
 from sottovoce.protocols.conversation import Party
-from sottovoce.protocols.shares.holders import Holder, Trio, take_seed
+from sottovoce.protocols.shares import holders
+from sottovoce.protocols.shares.holders import Dealer, Holder, Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.study import Study
@@ -48,8 +49,29 @@ def query_context(study: Study, asker: str, number: int, nonce: bytes = b"") -> 
 
 
 def seated(party: PartyContext, trio: Trio, context: Context) -> Party[Holder]:
-    """At a holder: receive its seed for a query."""
-    return (yield from take_seed(trio, party.name, context, ledger=party.ledger))
+    """At a holder: receive its seed for a query.
+
+    Where the second holder is the evaluator, what is dealt is bound to its run. An asker has bound
+    it already, by the nonce in the context.
+    """
+    ledger, entropy = party.ledger, party.entropy
+    if party.study.on_shares:
+        return (
+            yield from holders.seated(trio, party.name, context, ledger=ledger, entropy=entropy)
+        )
+    return (yield from holders.take_seed(trio, party.name, context, ledger=ledger))
+
+
+def seated_for(party: PartyContext, asker: str, number: int, nonce: bytes) -> Party[Holder]:
+    """At a holder: receive its seed from the dealer of an asker's query."""
+    context = query_context(party.study, asker, number, nonce)
+    return (yield from seated(party, query_trio(party.study, asker), context))
+
+
+def dealt_seeds(party: PartyContext, trio: Trio, context: Context) -> Party[Dealer]:
+    """At the dealer of a query: seeds for both holders, as `seated` takes them."""
+    deal = holders.deal_to_run if party.study.on_shares else holders.deal_seeds
+    return (yield from deal(trio, context, ledger=party.ledger, entropy=party.entropy))
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from sottovoce.protocols.disclosures import (
     NUMBERS_ARE_PUBLIC,
 )
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import deal_seeds, words_of
+from sottovoce.protocols.shares.holders import words_of
 from sottovoce.protocols.shares.labels.row_scores import (
     RowSeeds,
     Scored,
@@ -55,7 +55,14 @@ from sottovoce.protocols.shares.labels.verdict import joined_labels, tell_verdic
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryRequest
 from sottovoce.study.queries.model import HeldShare, Trained
-from sottovoce.study.queries.query_seats import own_trio, query_context, query_trio, seated
+from sottovoce.study.queries.query_seats import (
+    dealt_seeds,
+    own_trio,
+    query_context,
+    query_trio,
+    seated,
+    seated_for,
+)
 from sottovoce.study.queries.score_shares import arranged
 from sottovoce.study.queries.scoring import NORM_STEP, ScorePlan, counting_ring
 from sottovoce.study.queries.thresholds import Floats, shifts
@@ -178,7 +185,7 @@ def ask_own_dealt(
     study = party.study
     context = query_context(study, party.name, request.number, request.nonce)
     trio, plan = own_trio(study, party.name), scores.rows(request.documents)
-    dealer = yield from deal_seeds(trio, context, ledger=party.ledger, entropy=party.entropy)
+    dealer = yield from dealt_seeds(party, trio, context)
     seeds = yield from deal_scores(dealer, plan, context)
     yield from send_rows(trio, plan, scores.split_norms(rows), seeds, context)
     handed = yield from receive(trio.second, HandedScores)
@@ -317,7 +324,7 @@ def _renewed(held: HeldShare, scored: Scored, seed: bytes, *, first: bool) -> Wo
 def _help_dealt(party: PartyContext, held: HeldShare, request: ScoreRequest) -> Party[Words | None]:
     """A holder's part of a query with a dealer; the first returns its share of the counts."""
     context = query_context(party.study, request.asker, request.number, request.nonce)
-    holder = yield from seated(party, query_trio(party.study, request.asker), context)
+    holder = yield from seated_for(party, request.asker, request.number, request.nonce)
     plan, asker = held.scores.rows(request.documents), request.asker
     scored = yield from score_shares(holder, plan, held.words, asker=asker, context=context)
     added = yield from _taken(held.scores, request)

@@ -28,6 +28,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from sottovoce.entropy import bound
 from sottovoce.errors import OtherEntitiesError, ViolationError
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
@@ -36,7 +37,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ONE_PEER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import deal_seeds, take_seed
+from sottovoce.protocols.shares.holders import deal_to_run, seated
 from sottovoce.protocols.shares.products import Product, deal_product, multiplied
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
@@ -60,6 +61,7 @@ from sottovoce.text.documents import Document
 # The round number of one-time material for joining; solves have others.
 _BLOCK_ROUND = 4000
 _PURPOSE = "block columns"
+_HELD = "study/blocks at a holder/v1"
 # The sums of squares of columns stay below 2^61, so columns have no more bits than these.
 _PRODUCT_BITS = 60
 _MOST_COLUMN_BITS = 22
@@ -191,7 +193,7 @@ def deal_blocks(party: PartyContext) -> Party[None]:
             party=study.roster.coordinator,
         )
     context = party.context(party.peers, round=_BLOCK_ROUND)
-    dealer = yield from deal_seeds(study.trio, context, ledger=party.ledger, entropy=party.entropy)
+    dealer = yield from deal_to_run(study.trio, context, ledger=party.ledger, entropy=party.entropy)
     product = gram(study.plan.blocks, study.plan.width)
     yield from deal_product(dealer, product, purpose=_PURPOSE)
     yield from deal_truncation(
@@ -204,7 +206,10 @@ def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[
     study, width, words = party.study, layout.moments.width, half.words
     assert words is not None
     context = party.context(party.peers, round=_BLOCK_ROUND)
-    holder = yield from take_seed(study.trio, party.name, context, ledger=party.ledger)
+    entropy = bound(party.entropy, _HELD, words.tobytes())
+    holder = yield from seated(
+        study.trio, party.name, context, ledger=party.ledger, entropy=entropy
+    )
     columns = words[: layout.size].reshape(layout.blocks, width)
     product = gram(layout.blocks, width)
     fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)

@@ -2,6 +2,7 @@
 
     dealer D            coordinator C                   evaluator E              peers
       │◀── SolveNumbers ────│                                │                      │
+      │◀── HolderNonce ──────────────────────────────────────│   (shares/holders.py)
       │   shares/moment_check.py: no more than the published rows can have          │
       │   shares/solve.py: (A + λΓ)θ = b on shares           │                      │
       │   shares/truncation.py, twice: θ times idf, as short as labels allow        │
@@ -11,8 +12,9 @@
 
 Who learns what: C and E see uniform words. If labels are found on shares, peers learn public
 numbers and hold no part of the model; else E and the peers hold ciphertexts that they cannot open.
-D learns public numbers. If the plan releases the model to peers, every peer learns θ. Assuming that
-no two of C, E, D pool, and that E's messages to peers are sealed against C.
+D learns public numbers, and receives random bytes. If the plan releases the model to peers, every
+peer learns θ. Assuming that no two of C, E, D pool, and that E's messages to peers are sealed
+against C.
 """
 
 from collections.abc import Collection
@@ -23,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
+from sottovoce.entropy import bound
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import PublicKey, SecretKey
@@ -30,7 +33,7 @@ from sottovoce.protocols.conversation import Party, Send, followed_by, receive
 from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
-from sottovoce.protocols.shares.holders import Dealer, Holder, deal_seeds, take_seed
+from sottovoce.protocols.shares.holders import Dealer, Holder, deal_to_run, seated
 from sottovoce.protocols.shares.moment_check import check_moments, deal_moment_check
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
@@ -59,6 +62,7 @@ from sottovoce.study.totals import Totals
 
 # The round numbers of one-time material; queries have contexts of their own.
 _SOLVE_ROUND = 1
+_HELD = "study/contributions at a holder/v1"
 _CUTS = ("model", "folded model")
 
 
@@ -175,7 +179,7 @@ def solve_first(
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
-        holder = yield from _seated(party, contributed.peers, index)
+        holder = yield from _seated(party, contributed, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
         later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
         share = yield from followed_by(later, _model_share(holder, work, contributed))
@@ -194,7 +198,7 @@ def solve_second(
     shares = []
     for index, alpha in enumerate(study.plan.alphas):
         work = _work(study, prepared, contributed, alpha)
-        holder = yield from _seated(party, contributed.peers, index)
+        holder = yield from _seated(party, contributed, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
         later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
         share = yield from followed_by(later, _model_share(holder, work, contributed))
@@ -229,7 +233,7 @@ def solve_dealt(party: PartyContext) -> Party[None]:
         ends = _ends_of(solve_numbers, sender=study.roster.coordinator)
         plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
         context = party.context(solve_numbers.peers, round=_SOLVE_ROUND + index)
-        dealer = yield from deal_seeds(
+        dealer = yield from deal_to_run(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
         )
         if not index:
@@ -265,9 +269,11 @@ def take_solved(
     return models
 
 
-def _seated(party: PartyContext, peers: Collection[str], index: int) -> Party[Holder]:
-    context = party.context(peers, round=_SOLVE_ROUND + index)
-    return (yield from take_seed(party.study.trio, party.name, context, ledger=party.ledger))
+def _seated(party: PartyContext, contributed: Contributed, index: int) -> Party[Holder]:
+    assert contributed.words is not None
+    context = party.context(contributed.peers, round=_SOLVE_ROUND + index)
+    trio, entropy = party.study.trio, bound(party.entropy, _HELD, contributed.words.tobytes())
+    return (yield from seated(trio, party.name, context, ledger=party.ledger, entropy=entropy))
 
 
 def _check_first(
