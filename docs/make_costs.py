@@ -113,7 +113,9 @@ columns of numbers, or with `features` a ward and 3 columns at 3 peers; texts ha
 with two label levels; descents have 32 rados and 12 steps. Trips are those between the evaluator
 and who has the key, MB and CPU seconds those of all parties on a quiet machine of two cores; the
 last columns are for one label. The ratio is to rows at three peers with the same engine, in the
-same run. Trips and bytes are the same in every run. Who learns from exported rados labels at home.
+same run. Trips and bytes are the same in every run, because everything is drawn from one public
+seed; which rados are sampled makes a few trips more or less. Who learns from exported rados labels
+at home.
 
 | arrangement | trips | MB | CPU s | ratio | kB a label | CPU s a label |
 |---|---|---|---|---|---|---|

@@ -2,7 +2,8 @@
 
 All parties run in this process, from the same programs as between machines; CPU of all of them is
 added. Trips are those between the evaluator and who has the key. The Paillier keys are made before
-the clock starts.
+the clock starts. Everything is drawn from one public seed, so that trips and bytes are the same in
+every run: which rados are sampled decides how many steps a solve takes.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from sottovoce.cli.terminal.measurements import Row
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.course.training.memory import run_study
-from sottovoce.entropy import Entropy, SystemEntropy
+from sottovoce.entropy import Entropy, Expansion
 from sottovoce.paillier import SecretKey, generate
 from sottovoce.protocols.conversation import EVALUATOR, KEY_HOLDER
 from sottovoce.protocols.identities import Identity
@@ -35,8 +36,20 @@ from sottovoce.study.stages.encrypted.exported_rados import (
 )
 
 Progress = Callable[[str], None]
+_SEED = bytes(32)
 ASKED = 10
 USUAL_ROWS = 60
+
+
+def public_entropy(purpose: str) -> Entropy:
+    """Random numbers that hide nothing, and are the same each time."""
+    return Expansion(_SEED, f"benchmarks/{purpose}/v1")
+
+
+def two_keys(make: Callable[..., SecretKey], bits: int) -> Iterator[SecretKey]:
+    """Keys by turns: two parties of a study may each need one, and never the same."""
+    entropy = public_entropy("keys")
+    return cycle([make(bits, entropy=entropy) for _ in range(2)])
 
 
 def described(
@@ -85,7 +98,8 @@ def _each(asked: float | None, unit: float = 1.0) -> float | None:
 
 def spent(arrangement: ArrangedStudy, rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
     """Train, and ask about a few rows as the first peer."""
-    description, entropy = described(arrangement, kind, key_bits=key_bits), SystemEntropy()
+    description = described(arrangement, kind, key_bits=key_bits)
+    entropy = public_entropy("arrangements")
     with one_thread():
         start = cpu_seconds()
         outcome = trained(arrangement, rows, description=description, entropy=entropy)
@@ -100,7 +114,8 @@ def spent(arrangement: ArrangedStudy, rows: int, *, kind: type[StudyPlan], key_b
 
 def spent_on_export(rows: int, *, kind: type[StudyPlan], key_bits: int) -> Spent:
     """Sites write files, a third party learns; labels are made at home."""
-    study, entropy = described(EXPORTED, kind, key_bits=key_bits).rehearsed(), SystemEntropy()
+    study = described(EXPORTED, kind, key_bits=key_bits).rehearsed()
+    entropy = public_entropy("arrangements")
     key = study.plan.generate(entropy=entropy)
     with one_thread():
         start = cpu_seconds()
@@ -143,9 +158,7 @@ def measure(
 ) -> Iterator[Row]:
     """A row for each arrangement with `only` in its name, the usual studies first."""
     progress("making keys")
-    # Two parties of a study may each need one, and never the same.
-    keys = cycle([make(key_bits, entropy=SystemEntropy()) for _ in range(2)])
-    kept, partners = with_kept_keys(kind, keys), {}
+    kept, partners = with_kept_keys(kind, two_keys(make, key_bits)), {}
     for engine, usual in PARTNERS.items():
         progress(usual.name)
         partners[engine] = spent(usual, rows, kind=kept, key_bits=key_bits)

@@ -3,8 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -18,11 +16,11 @@ from benchmarks.studies.arrangements import (
     measure,
     spent,
     spent_on_export,
+    two_keys,
     with_kept_keys,
 )
 from harness.network import QuickPlan
-from sottovoce.entropy import SystemEntropy
-from sottovoce.paillier import SecretKey, generate
+from sottovoce.paillier import generate, generate_insecure_for_tests
 from sottovoce.study import StudyPlan
 from sottovoce.study.stages.encrypted import descent_numbers
 
@@ -55,17 +53,13 @@ def test_the_page_has_a_row_for_every_arrangement() -> None:
     assert [*PRINTED] == NAMES
 
 
-def kept_key(bits: int) -> Iterator[SecretKey]:
-    return cycle([generate(bits, entropy=SystemEntropy()) for _ in range(2)])
-
-
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::sottovoce.protocols.blind_sum.rounds.TwoPeersWarning")
 @pytest.mark.parametrize(
     "arrangement", [*PARTNERS.values(), *ARRANGEMENTS], ids=lambda each: each.name
 )
 def test_trips_and_bytes_are_those_of_the_page(arrangement) -> None:
-    kind = with_kept_keys(StudyPlan, kept_key(PAGE["bits"]))
+    kind = with_kept_keys(StudyPlan, two_keys(generate, PAGE["bits"]))
     measured = spent(arrangement, bench.USUAL_ROWS, kind=kind, key_bits=PAGE["bits"])
     row, printed = measured.row(arrangement, None), PRINTED[arrangement.name]
     for column in ("trips", "megabytes", "label kilobytes"):
@@ -74,10 +68,22 @@ def test_trips_and_bytes_are_those_of_the_page(arrangement) -> None:
 
 @pytest.mark.soak
 def test_trips_and_bytes_of_exported_rados_are_those_of_the_page() -> None:
-    kind = with_kept_keys(StudyPlan, kept_key(PAGE["bits"]))
+    kind = with_kept_keys(StudyPlan, two_keys(generate, PAGE["bits"]))
     measured = spent_on_export(bench.USUAL_ROWS, kind=kind, key_bits=PAGE["bits"])
     row, printed = measured.row(EXPORTED, None), PRINTED[EXPORTED.name]
     assert (row["trips"], row["megabytes"]) == (printed["trips"], printed["megabytes"])
+
+
+def test_trips_that_depend_on_what_is_sampled_are_the_same_each_time() -> None:
+    """Between studies they differ: which rados are drawn decides where the spectrum ends."""
+    (sampled,) = (each for each in ARRANGEMENTS if each.name == "intermediary, sampled rados")
+
+    def trips_and_bytes() -> tuple[int, int]:
+        kind = with_kept_keys(QuickPlan, two_keys(generate_insecure_for_tests, 768))
+        measured = spent(sampled, bench.USUAL_ROWS, kind=kind, key_bits=768)
+        return measured.trips, measured.bytes
+
+    assert trips_and_bytes() == trips_and_bytes()
 
 
 @pytest.mark.parametrize("engine", PARTNERS)
