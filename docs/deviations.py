@@ -392,7 +392,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "others deal to a member is bound to random bytes that it draws once it holds the rows, "
         "and to all values opened before: a folder that does not know the query, or was copied "
         "in its middle, refuses what was dealt before anything masked leaves. The same holds for "
-        "trainings and evaluations",
+        "trainings and evaluations. Numbers for several steps of a solve are dealt together: what "
+        "a member opens is also covered by a sharing of zero that is bound to all values opened "
+        "before, so that a copy of the middle that is told other values shows nothing",
         named_tests(
             "replayed_query",
             "test_a_member_that_starts_again_in_the_middle_masks_nothing_twice",
@@ -401,12 +403,16 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "test_if_it_took_what_was_dealt_it_would_give_its_share_of_the_model_away",
             "test_a_copy_of_the_middle_refuses_what_was_dealt_after_other_openings",
             "test_if_it_did_not_one_mask_would_cover_two_products",
+        )
+        + named_tests(
+            "copy_of_a_solves_middle",
+            "test_a_copy_that_is_told_another_value_covers_its_shares_anew",
+            "test_without_covers_it_would_give_its_share_of_a_column_away",
+            "test_covers_open_zero_and_any_pooling_members_lack_one",
         ),
-        "numbers for several steps of a solve are dealt together: a copy that was made in the "
-        "middle of a solve and is told other values shows that member's share of a nameless "
-        "column of the joint moments, and with as many more shares as the threshold the column. A "
-        "copy of the middle of any conversation shows as much to a coordinator that pools with a "
-        "member who deals. An honest server finds either copy out",
+        'with `verdict = "fss"` a copy of the comparing member from the middle of a query '
+        "compares once more for an asker that sides with the coordinator, each time against "
+        "another number, until the asker has its scores. An honest server finds the copy out",
     ),
     Deviation(
         COORDINATOR,

@@ -2,7 +2,7 @@
 
     member                                   dealer
       │ DealingNonce ───────────────────────────▶│   random bytes of this run of the member
-      │◀──────────────────────────── QuorumSeed ─│   a seed for each pair, bound to them
+      │◀──────────────────────────── QuorumSeed ─│   a seed for each pair, bound to them; covers.py
       │◀───────────────────────── QuorumNumbers ─│   what its seed cannot give
 
 Every dealer draws its own numbers and shares them with a fresh polynomial. The numbers of all
@@ -29,8 +29,11 @@ mask: its entropy depends on that. Its journal keeps the seed of a conversation 
 after a crash the same nonce is drawn, and the dealing fits. A folder that does not know a
 conversation draws another nonce, and refuses the old seeds before any share leaves. Numbers are
 also bound to everything that was opened before they were dealt (`OpenedHistory`), so that other
-opened values cannot be told with the same numbers. What that leaves open: numbers for several steps
-of a solve are dealt together; a copy of a folder that was made in the middle of a solve has them.
+opened values cannot be told with the same numbers. Numbers for several steps of a solve are dealt
+together; a copy of a folder that was made in the middle of a solve has them. So a sharing of zero
+that is bound to everything opened before covers every share of degree 2t besides (covers.py).
+Shares of degree t that are opened are sums of what peers shared, or differ between two tellings
+by what was told alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +50,7 @@ from sottovoce.numbers.residues import Base, Planes
 from sottovoce.protocols.conversation import Party, Send, gather, receive
 from sottovoce.protocols.disclosures import BY_ONE_MEMBER, THRESHOLD_HOLDS
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.protocols.quorum.covers import Covers, Group, groups_dealt
 from sottovoce.protocols.quorum.members import Quorum
 from sottovoce.protocols.quorum.opening import OpenedValues, Opener, Opening, given, read_planes
 from sottovoce.protocols.quorum.sharing import shares_beside
@@ -68,7 +72,10 @@ class DealingNonce(Message, frozen=True):
 
 
 class QuorumSeed(Message, frozen=True):
-    """One member's part of a dealer's random numbers for a context, and the member's nonce."""
+    """One member's part of a dealer's random numbers for a context, and the member's nonce.
+
+    `covers` are seeds of sharings of zero (covers.py).
+    """
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_ONE_MEMBER,
@@ -78,6 +85,7 @@ class QuorumSeed(Message, frozen=True):
     seed: bytes
     context: bytes
     nonce: bytes
+    covers: tuple[bytes, ...]
 
 
 class QuorumNumbers(Message, frozen=True):
@@ -139,6 +147,7 @@ class QuorumMember:
     ledger: Ledger = field(repr=False)
     taken: Mapping[str, bytes] = field(repr=False)
     given: Mapping[str, bytes] = field(repr=False)
+    covers: Covers = field(repr=False)
     told_record: ToldRecord | None = field(default=None, repr=False, compare=False)
     history: OpenedHistory = field(default_factory=OpenedHistory, repr=False, compare=False)
 
@@ -170,28 +179,35 @@ def seated(
     for dealer in quorum.dealers:
         if dealer != name:
             yield Send(dealer, DealingNonce(nonce, here))
-    given = {}
+    given, covers = {}, dict[Group, bytes]()
     if name in quorum.dealers:
         nonces = yield from _nonces(quorum, name, here)
         # With other nonces another stream: a dealer, too, may be an older copy.
         theirs = (nonces.get(other, b"") for other in quorum.members)
         entropy = bound(entropy, "quorum/dealt to/v1", *theirs)
         given = {other: entropy.seed() for other in quorum.members}
+        covers = {group: entropy.seed() for group in groups_dealt(quorum, name)}
         for other, its_nonce in nonces.items():
-            yield Send(other, QuorumSeed(given[other], here, its_nonce))
+            seeds = tuple(seed for group, seed in covers.items() if other in group)
+            yield Send(other, QuorumSeed(given[other], here, its_nonce, seeds))
+    covers = {group: seed for group, seed in covers.items() if name in group}
     taken = {}
     for dealer in quorum.dealers:
         if dealer == name:
             taken[dealer] = given[name]
             continue
         seed = yield from receive(dealer, QuorumSeed)
-        if seed.context != here or len(seed.seed) != SEED_BYTES:
+        groups = [group for group in groups_dealt(quorum, dealer) if name in group]
+        sizes = {len(each) for each in (seed.seed, *seed.covers)}
+        if seed.context != here or sizes != {SEED_BYTES} or len(seed.covers) != len(groups):
             raise ViolationError(
-                f"expected a seed of {SEED_BYTES} bytes for {context}, found another", party=dealer
+                f"expected seeds of {SEED_BYTES} bytes for {context}, found others", party=dealer
             )
         _check_nonce(seed, nonce, dealer)
         taken[dealer] = seed.seed
-    return QuorumMember(quorum, name, context, entropy, ledger, taken, given)
+        covers |= dict(zip(groups, seed.covers, strict=True))
+    own = Covers(quorum, quorum.point(name), covers)
+    return QuorumMember(quorum, name, context, entropy, ledger, taken, given, own)
 
 
 def _nonces(quorum: Quorum, name: str, here: bytes) -> Party[dict[str, bytes]]:
@@ -220,6 +236,8 @@ def _check_nonce(seed: QuorumSeed, nonce: bytes, dealer: str) -> None:
 def opened(member: QuorumMember, opening: Opening, share: Planes) -> Party[Planes]:
     """Send this member's share, and return the value that the opener tells."""
     opener = member.quorum.opener
+    if opening.degree > member.quorum.threshold:
+        share = member.covers.covered(share, member.context.encode() + member.history.digest())
     yield from given(member.quorum, opening, share)
     answer = yield from receive(opener, OpenedValues)
     value = opening.read(answer.values, sender=opener)
