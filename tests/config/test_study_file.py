@@ -98,6 +98,8 @@ def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
     assert (plan.features, plan.beside) == (2048, Blocks(tail=2048, tail_idf=2.0))
     fewer = parse_study(with_line('features = 500\ncharacters = "none"\nngrams = [1, 1]')).plan
     assert fewer.reading.ngrams == NGrams()
+    cut = parse_study(with_line("letters = 5")).plan
+    assert cut.reading.ngrams == NGrams((1, 2), (3, 5), letters=5)
     assert (fewer.features, fewer.beside) == (500, Blocks())
     name = "static:256:" + "ab" * 32
     wide = parse_study(with_line(f'encoder = "{name}"\nkernel = 512\nkernel_width = 0.25')).plan
@@ -112,7 +114,7 @@ def test_a_plan_goes_by_what_it_is_told_about_the_documents() -> None:
     plan = parse_study(with_line("documents = 3000\nwords_per_document = 250")).plan
     assert (plan.features, plan.held_out) == (4096, 0.05)
     assert plan.beside == Blocks(tail=2048, tail_idf=2.0, tail_of="words")
-    assert plan.reading.ngrams == NGrams((1, 2))
+    assert plan.reading.ngrams == NGrams((1, 2), letters=7)
     alone = parse_study(with_line('words_per_document = 250\ntail_of = "all"\nheld_out = 0.1')).plan
     assert (alone.features, alone.held_out) == (4096, 0.1)
     assert alone.beside == Blocks(tail=1024, tail_idf=2.0)

@@ -63,23 +63,25 @@ def test_of_long_texts_the_tail_is_of_words_and_of_many_no_characters_are_read(
 ) -> None:
     result = columns({}, about)
     assert (result.features, result.beside) == (features, beside)
-    assert result.ngrams == NGrams((1, 2), characters)
+    assert result.ngrams == NGrams((1, 2), characters, letters=7 if characters is None else None)
 
 
 def test_of_many_long_texts_of_many_classes_single_words_are_read() -> None:
     ten, nine = (Circumstances(classes, documents=2048, words=100) for classes in (10, 9))
     result = columns({}, ten)
-    assert result.ngrams == NGrams((1, 1))
-    assert (result.features, result.beside) == (4096, replace(LONG, tail_idf=3.0))
-    assert columns({}, nine).ngrams == NGrams((1, 2))
+    assert result.ngrams == NGrams((1, 1), letters=7)
+    assert (result.features, result.beside) == (4096, replace(LONG, tail_idf=5.0))
+    assert columns({}, nine).ngrams == NGrams((1, 2), letters=7)
     assert (penalty(AUTO, ten, features=AUTO), penalty(AUTO, nine, features=AUTO)) == (1.0, 2.0)
-    assert columns({"ngrams": (1, 2)}, ten).ngrams == NGrams((1, 2))
+    assert columns({"ngrams": (1, 2)}, ten).ngrams == NGrams((1, 2), letters=7)
+    assert columns({"letters": "none"}, ten).ngrams == NGrams((1, 1))
+    assert columns({"letters": 5, "features": 9}, nine).ngrams == NGrams((1, 2), (3, 5), 5)
     assert columns({"features": 500}, ten).ngrams == NGrams((1, 2), (3, 5))
 
 
 def test_what_is_told_about_characters_holds_for_long_texts() -> None:
     about = Circumstances(2, documents=5000, words=300)
-    assert columns({"characters": (2, 4)}, about).ngrams.characters == (2, 4)
+    assert columns({"characters": (2, 4)}, about).ngrams == NGrams((1, 2), (2, 4))
     assert columns({"features": 500}, about).ngrams.characters == (3, 5)
     assert columns({"tail_of": "all"}, about).beside.tail_of == "all"
 

@@ -1,6 +1,7 @@
 """The card says everything that a study sends, and what pooling would give."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sottovoce.study.relay import padded_size
 from sottovoce.study.stages.centring import END_PARTS, Ends
 from sottovoce.study.stages.contributions import doubtful_penalty, solve_plan
 from sottovoce.study.totals import FULL_ROWS, Totals
+from sottovoce.text.reading import NGrams
 from sottovoce.wire.tags import kebab
 
 
@@ -74,6 +76,13 @@ def test_the_card_names_what_is_released_and_the_budget(binary: Case) -> None:
     assert "Each peer may ask for 4000 labels" in sealed
     assert "no two of coordinator, evaluator and dealer pool" in sealed
     assert "weights, to every peer" in StudyCard(binary.changed(release="peers").study).markdown()
+
+
+def test_the_card_says_how_many_letters_of_a_word_count(binary: Case) -> None:
+    line = "Of a longer word only the first 7 letters count."
+    cut = replace(binary.plan.reading, ngrams=NGrams(letters=7))
+    assert line in StudyCard(binary.changed(reading=cut).study).markdown()
+    assert "letters count" not in StudyCard(binary.study).markdown()
 
 
 def test_the_card_quotes_the_page_on_dictionaries(binary: Case) -> None:

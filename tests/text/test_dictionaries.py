@@ -201,6 +201,14 @@ def test_frequent_words_of_a_column_come_first() -> None:
     assert mine == {0: ["a", "b"]}
 
 
+def test_words_of_which_the_first_letters_count_are_shown_in_full() -> None:
+    space = FeatureSpace(GivenDictionary(("calls",)), Reading(ngrams=NGrams(letters=4)))
+    mine = own_words([Document("calling called calling")], space, key=KEY)
+    assert mine == {0: ["calling", "called"]}
+    assert confirms("calling", space, key=KEY)
+    assert not confirms("cal", space, key=KEY)
+
+
 def test_who_has_the_key_can_confirm_a_guess_and_nobody_else_can() -> None:
     space = FeatureSpace(chosen(counts_of(DOCUMENTS, min_documents=3), Selection()), PAIRS)
     assert confirms("call now", space, key=KEY)

@@ -26,7 +26,8 @@ def ids_by_row(texts: list[str], reading: Reading, memory: PieceMemory) -> list[
 
 
 def expected_ids(text: str, reading: Reading) -> Counter[int]:
-    tokens = [t for piece in text.split() for t in reading.tokenizer.fold(piece)]
+    whole = [t for piece in text.split() for t in reading.tokenizer.fold(piece)]
+    tokens = [token[: reading.ngrams.letters] for token in whole]
     low, high = reading.ngrams.words
     grams = [
         tokens[start : start + size]
@@ -42,11 +43,15 @@ def expected_ids(text: str, reading: Reading) -> Counter[int]:
     TEXTS,
     st.sampled_from([(1, 1), (1, 2), (2, 2), (1, 3), (3, 4)]),
     st.sampled_from([None, (2, 3)]),
+    st.sampled_from([None, 3]),
 )
 def test_occurrences_are_the_grams_of_each_row(
-    texts: list[str], words: tuple[int, int], characters: tuple[int, int] | None
+    texts: list[str],
+    words: tuple[int, int],
+    characters: tuple[int, int] | None,
+    letters: int | None,
 ) -> None:
-    reading = Reading(ngrams=NGrams(words, characters))
+    reading = Reading(ngrams=NGrams(words, characters, letters))
     result = ids_by_row(texts, reading, PieceMemory(reading, KEY))
     assert result == [expected_ids(text, reading) for text in texts]
 
@@ -62,6 +67,20 @@ def test_forgetting_changes_nothing(chunks: list[list[str]]) -> None:
 def test_character_n_grams_mark_the_edges_of_a_word() -> None:
     parts = Reading(ngrams=NGrams(characters=(2, 3))).parts("ab")
     assert parts == ["\x02a", "ab", "b\x03", "\x02ab", "ab\x03"]
+
+
+def test_of_a_longer_word_only_its_first_letters_count() -> None:
+    six = Reading(ngrams=NGrams(letters=6))
+    assert six.fold("Computing/computers/calm") == ("comput", "comput", "calm")
+    assert six.entry("computers") == ["comput"]
+    tokens = Reading(Level.TOKEN, NGrams(letters=6))
+    assert tokens.fold("computers") == Reading(Level.TOKEN).fold("computers")
+
+
+def test_too_few_letters_of_a_word_are_refused() -> None:
+    with pytest.raises(InputError, match="letters: expected at least 3 of a word, found 2") as at:
+        NGrams(letters=2)
+    assert at.value.hints == ("letters=7",)
 
 
 def test_rows_know_their_document_at_every_level() -> None:

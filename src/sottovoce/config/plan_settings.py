@@ -96,6 +96,7 @@ KEYS: Mapping[str, SettingKind] = {
     "types": TEXTS,
     "ngrams": _PAIR,
     "characters": _or_auto(_PAIR, "none"),
+    "letters": _or_auto(WHOLE, "none"),
     "reach": WHOLE,
     "affix": WHOLE,
     "features": _or_auto(WHOLE),
@@ -158,7 +159,17 @@ _PLAIN = tuple(field.name for field in fields(StudyPlan) if field.name in KEYS.k
 # What a study of [columns] alone has no use for.
 _OF_TEXT = frozenset(
     {
-        *("level", "labelling", "types", "ngrams", "characters", "reach", "affix", "tail"),
+        *(
+            "level",
+            "labelling",
+            "types",
+            "ngrams",
+            "characters",
+            "letters",
+            "reach",
+            "affix",
+            "tail",
+        ),
         *("tail_idf", "tail_of", "words_per_document"),
         *("encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
         *("dictionary", "words", "select", "bucket_bits", "small_cells", "feature_min_peers"),
@@ -266,7 +277,7 @@ def _labelling(settings: SettingsText, given: Mapping[str, Any]) -> tuple[Labels
 
 def _row(given: Mapping[str, Any], about: Circumstances) -> Columns:
     """Return the parts of a row: as given, and by the rules where they are left open."""
-    asked = _some(given, "features", "ngrams", "characters", *BESIDE)
+    asked = _some(given, "features", "ngrams", "characters", "letters", *BESIDE)
     if "encoder" in asked:
         asked["encoder"] = encoder_setting(asked["encoder"])
     if about.dictionary is DictionaryKind.GIVEN:

@@ -95,9 +95,9 @@ class TextClassifier(SealedEstimator):
     ngrams : (1, 2) counts words and word pairs, (1, 1) words alone; "auto" counts pairs, but of a
         given dictionary, or of many long texts of ten classes or more, words alone.
     characters : (3, 5) counts stretches of three to five characters inside words, too; None does
-        not, "auto" does unless `features` is "auto" and texts are long.
-    tail : columns for words that were not selected, by keyed hash; 0 is none, "auto" some where
-        `features` is "auto".
+        not, "auto" does unless `features` is "auto" and there are many long texts.
+    letters : so many first letters of a word count; None is all, "auto" 7 of many long texts.
+    tail : columns for words not selected, by keyed hash; "auto": some if `features` is "auto".
     encoder : "none", a folder or package that holds a frozen encoder ("wordllama"), or its name.
     encoder_weight, kernel_weight : how much the block weighs: a power of two, or "auto".
     kernel : how many columns make the model a kernel machine of the encoder's vectors (without an
@@ -114,11 +114,9 @@ class TextClassifier(SealedEstimator):
     class_weight : what rare classes count: None (every row alike), "balanced" (all classes alike),
         "root" (half of the way); "auto" is "root" for documents and sentences.
     rare : what becomes of a class with too few documents: "leave out", "other" or "stop".
-    query_budget : how many documents each peer may have labelled; None is two a feature, and at
-        least 512.
-    held_out : the share of documents that `evaluate` is done on, and nobody learns from; "auto"
-        is about 100 documents: a twentieth at least, a tenth at most, and more where that were
-        fewer than forty.
+    query_budget : how many documents each peer may have labelled; None: two a feature, or 512.
+    held_out : the share of documents that `evaluate` is done on, and nobody learns from; "auto" is
+        about 100: a twentieth to a tenth of all, and more where that were fewer than forty.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
@@ -140,6 +138,7 @@ class TextClassifier(SealedEstimator):
         alpha: float | tuple[float, ...] | str = "auto",
         ngrams: tuple[int, int] | str = "auto",
         characters: tuple[int, int] | str | None = "auto",
+        letters: int | str | None = "auto",
         tail: int | str = "auto",
         encoder: Any = "none",
         encoder_weight: float | str = "auto",
@@ -176,6 +175,7 @@ class TextClassifier(SealedEstimator):
         self.alpha = alpha
         self.ngrams = ngrams
         self.characters = characters
+        self.letters = letters
         self.tail = tail
         self.encoder = encoder
         self.encoder_weight = encoder_weight
@@ -429,7 +429,7 @@ class TextClassifier(SealedEstimator):
 
     def _row(self, about: Circumstances) -> Columns:
         """Return the parts of a row, by the rules where they are asked."""
-        names = ("features", "ngrams", "characters", *BESIDE)
+        names = ("features", "ngrams", "characters", "letters", *BESIDE)
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         given["encoder"] = encoder_of(self.encoder)
         if about.dictionary is DictionaryKind.GIVEN and self.features == AUTO:

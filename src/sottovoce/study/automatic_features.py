@@ -20,6 +20,7 @@ from sottovoce.text.reading import Level, NGrams
 AUTO = "auto"
 WORDS = (1, 2)
 CHARACTERS = (3, 5)
+LETTERS = 7
 BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
 
@@ -36,11 +37,12 @@ _LIGHT_TAIL: Mapping[str, Any] = {"tail_idf": 2.0}
 # Of documents of so many words, pairs and stretches of characters would fill the tail with noise.
 LONG_TEXT = 100
 _LONG_TEXT_TAIL: Mapping[str, Any] = {**_LIGHT_TAIL, "tail_of": WORDS_ALONE}
-# So many of these tell enough words, and need no stretches of characters; fewer do.
+# So many of these tell enough words, and need no stretches of characters; fewer do. Instead the
+# first letters of a word count: these are in more documents than each of its endings.
 _ENOUGH_LONG_TEXTS = 2048
 # So many classes of them are told apart by rare words: pairs of words would take their columns.
 _MANY_TOPICS = 10
-_TOPICS_TAIL: Mapping[str, Any] = {"tail_idf": 3.0, "tail_of": WORDS_ALONE}
+_TOPICS_TAIL: Mapping[str, Any] = {"tail_idf": 5.0, "tail_of": WORDS_ALONE}
 # The mean of so many tokens says less of opinions than the words do.
 _LIGHT_VECTOR: Mapping[str, Any] = {"encoder_weight": 0.5}
 # A tail wider than this many times the documents does not distinguish more words.
@@ -197,7 +199,12 @@ def _ngrams(asked: Mapping[str, Any], about: Circumstances, *, by_rule: bool) ->
     whole_words = listed or (by_rule and about.has_enough_words)
     words = _lengths(asked.get("ngrams", (1, 1) if singles else WORDS), "ngrams")
     parts = asked.get("characters", None if whole_words else CHARACTERS)
-    return NGrams(words, None if parts in {None, "none"} else _lengths(parts, "characters"))
+    stretches = None if parts in {None, "none"} else _lengths(parts, "characters")
+    cut = by_rule and about.has_enough_words and stretches is None
+    letters = asked.get("letters", LETTERS if cut else None)
+    return NGrams(
+        words, stretches, None if letters in {None, "none"} else whole(letters, "letters")
+    )
 
 
 def _lengths(value: Any, name: str) -> tuple[int, int]:

@@ -6,11 +6,15 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from sottovoce.errors import InputError
+from sottovoce.hints import PlanSetting
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.tokenizing.sentences import sentences
 from sottovoce.text.tokenizing.tokens import Tokenizer, WordTokenizer
 from sottovoce.text.tokenizing.windows import Window
+
+FEWEST_LETTERS = 3
+"""Of fewer letters of a word hardly anything is left."""
 
 
 class Level(StrEnum):
@@ -26,14 +30,23 @@ class NGrams:
     """The lengths of sequences that are features: `words` (1, 2) means words and word pairs.
 
     `characters` (3, 5) adds stretches of three to five characters inside words, for scripts without
-    spaces and misspelt text.
+    spaces and misspelt text. Of a longer word only the first `letters` count: with 6, "computing"
+    and "computers" are one word.
     """
 
     words: tuple[int, int] = (1, 1)
     characters: tuple[int, int] | None = None
+    letters: int | None = None
 
     def __post_init__(self) -> None:
         _check_range("ngrams", "word n-grams", self.words, most=5)
+        if self.letters is not None and self.letters < FEWEST_LETTERS:
+            raise InputError(
+                f"letters: expected at least {FEWEST_LETTERS} of a word, found {self.letters}",
+                hints=(PlanSetting("letters", 7),),
+                place="letters",
+                setting="letters",
+            )
         if self.characters is not None:
             _check_range("characters", "character n-grams", self.characters, most=10)
 
@@ -94,10 +107,24 @@ class Reading:
                 yield document.text[first.start : last.end]
 
     def fold(self, piece: str) -> tuple[str, ...]:
+        """Return what counts of the tokens of a piece; at token level, as in `whole`."""
+        tokens = self.whole(piece)
+        return tokens if self.letters is None else tuple(map(self.cut, tokens))
+
+    def whole(self, piece: str) -> tuple[str, ...]:
         """Return the tokens of a piece; at token level, the features of one item in the window."""
         if self.level is Level.TOKEN:
             return self.window.fold(piece, self.tokenizer)
         return self.tokenizer.fold(piece)
+
+    def cut(self, token: str) -> str:
+        """Return what counts of a token: all of it, or its first letters."""
+        return token[: self.letters]
+
+    @property
+    def letters(self) -> int | None:
+        """The number of a word's first letters that count, if not all of them do."""
+        return None if self.level is Level.TOKEN else self.ngrams.letters
 
     def entry(self, words: str) -> list[str]:
         """Return the tokens of an entry of a word list; at token level, a feature of `fold`."""

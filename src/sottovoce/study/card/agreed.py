@@ -101,6 +101,8 @@ def _learning(study: Study) -> Iterator[str]:
         yield from _doubts(study)
     if plan.dictionary is DictionaryKind.JOINT:
         yield f"- The dictionary has the features that {plan.select.words}."
+    if plan.reading.letters is not None:
+        yield f"- Of a longer word only the first {plan.reading.letters} letters count."
     yield from _blocks(plan.beside)
     if not plan.weighting.scaled:
         yield "- Rows are as long as they are: words are counted, and nothing is scaled."

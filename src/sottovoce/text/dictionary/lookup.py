@@ -27,8 +27,8 @@ def own_words(
 ) -> dict[int, list[str]]:
     """Return for each column up to `most` words of these documents in it, by frequency.
 
-    Sequences are written with a space between their words, character n-grams
-    are left out.
+    Sequences are written with a space between their words, in full where only their first letters
+    count; character n-grams are left out.
     """
     seen: dict[int, Counter[str]] = {}
     locate = space.dictionary.locator(space.reading, key)
@@ -36,7 +36,8 @@ def own_words(
         grams = _grams(document, space)
         if not grams:
             continue
-        ids = np.array([gram_id(gram, key) for gram in grams], np.uint64)
+        cut = space.reading.cut
+        ids = np.array([gram_id(tuple(map(cut, gram)), key) for gram in grams], np.uint64)
         for gram, column in zip(grams, locate(ids).tolist(), strict=True):
             words = seen.setdefault(column, Counter())
             # Four times as many as are shown, because later words may turn out to be more frequent.
@@ -49,7 +50,7 @@ def own_words(
 def _grams(document: Document, space: FeatureSpace) -> list[tuple[str, ...]]:
     grams = []
     for row in space.reading.rows(document):
-        tokens = [token for piece in row.pieces for token in space.reading.fold(piece)]
+        tokens = [token for piece in row.pieces for token in space.reading.whole(piece)]
         for size in range(space.reading.shortest, space.reading.longest + 1):
             grams += [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
     return grams
