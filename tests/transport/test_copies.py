@@ -17,10 +17,12 @@ from sottovoce.storage.journal import Journal
 from sottovoce.study.relay import Letter
 from sottovoce.transport import client
 from sottovoce.transport.client import CoordinatorLine
+from sottovoce.transport.faults import OtherOffset
 from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.mailbox.mailbox_database import FREE_SPACE
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.request_handlers import RequestHandlers
 from sottovoce.transport.signing import SignedRequest, body_digest
 
 SESSION = b"s" * 16
@@ -121,12 +123,76 @@ def test_the_server_reads_no_part_of_a_letter_that_was_not_announced(tmp_path, m
             sealed = {"size": 2 * len(part), "digest": bytes(32).hex()}
             path = f"/v1/uploads?{urlencode({**client._place(letter()), **sealed})}&offset=0"
             asked = SignedRequest("PATCH", path, body_digest(part))
-            with pytest.raises(client._OtherOffset):
+            with pytest.raises(OtherOffset):
                 await alice._at_work(client.Call(asked, "a part", memoryview(part)))
             await alice.post(letter(0, b"announced"))
 
     asyncio.run(story())
     assert b"".join(read) == b"announced"
+
+
+def asked_of(monkeypatch):
+    """The requests that reach the server, as they come."""
+    asked, answered = [], RequestHandlers._answered
+
+    async def noted(self, request, handler):
+        asked.append(request.path)
+        return await answered(self, request, handler)
+
+    monkeypatch.setattr(RequestHandlers, "_answered", noted)
+    return asked
+
+
+def test_a_seat_that_enrolled_just_now_is_taken_up_without_a_question(tmp_path, monkeypatch):
+    compared = []
+
+    async def story():
+        async with served_mailbox(tmp_path) as served, copy_of(served, compared.append) as alice:
+            await alice.enrol(b"please")
+            await alice.take_up()
+
+    asked = asked_of(monkeypatch)
+    asyncio.run(story())
+    assert asked == ["/v1/enrol", "/v1/run"]
+    # It did compare its own disk with a record of no letters, which the server confirmed.
+    assert compared == [HeldLetters()]
+
+
+def test_a_copy_that_enrols_again_asks_for_the_record_and_sends_nothing(tmp_path, monkeypatch):
+    """The attack: it passed for a new seat, of which the server has nothing."""
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
+            await alice.post(letter(0))
+            await alice.close()
+            asked.clear()
+            async with copy_of(served, knows(HeldLetters())) as older:
+                await older.enrol(b"please")
+                with pytest.raises(CopyError, match="not ours"):
+                    await older.post(letter(0, b"other"))
+
+    asked = asked_of(monkeypatch)
+    asyncio.run(story())
+    assert asked == ["/v1/enrol", "/v1/run", "/v1/sent"]
+
+
+def test_a_seat_that_has_sent_letters_and_enrols_again_goes_on(tmp_path, monkeypatch):
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice = await served.line("alice")
+            await served.line("bob")
+            await alice.post(letter(0))
+            await alice.close()
+            asked.clear()
+            async with copy_of(served, knows(held_after(letter(0)))) as same:
+                await same.enrol(b"please")
+                await same.post(letter(1, b"next"))
+
+    asked = asked_of(monkeypatch)
+    asyncio.run(story())
+    assert asked == ["/v1/enrol", "/v1/sent", "/v1/run", "/v1/letters"]
 
 
 def test_a_copy_that_is_behind_the_server_sends_nothing(tmp_path):

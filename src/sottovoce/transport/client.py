@@ -34,8 +34,12 @@ from sottovoce.study.relay import Letter
 from sottovoce.transport.answers import CODEC, Acknowledged, Fetched, Uploaded, WaitingLetter
 from sottovoce.transport.certificates import FINGERPRINT_BYTES, client_context
 from sottovoce.transport.faults import (
+    ASKED_AGAIN,
     COORDINATOR,
     PASSING,
+    NoRunError,
+    OtherOffset,
+    PastMovedError,
     Route,
     absence,
     fatal_fault,
@@ -70,8 +74,9 @@ _ANSWER_SECONDS = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 10.0
 # How often an upload may make no progress, after restarts and discarded uploads.
 _MOST_SETBACKS = 20
-# The first answer in pages is this short: it shows whether pages come when they are sent.
-_TRIAL_SECONDS = 1.0
+# The first answer in pages is no longer than this: it shows whether pages come when they are sent.
+# A busy server has time to begin it, and a short command needs no second one.
+_TRIAL_SECONDS = 5.0
 _KEEP_SECONDS = 60.0
 # A process that died without closing its connection seems connected until its last request ends.
 _AT_WORK_SECONDS = LONGEST_WAIT + 5.0
@@ -125,6 +130,7 @@ class CoordinatorLine:
         self._speaks_pages = False
         # Whether pages come when they are sent; None until an answer showed it.
         self._pages_flow: bool | None = None
+        self._just_enrolled = False
         self._taking_up = asyncio.Lock()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -150,7 +156,9 @@ class CoordinatorLine:
         """Take the seat for this identity."""
         asked = SignedRequest("POST", "/v1/enrol", body_digest(request))
         call = Call(asked, f"enrolling {self.seat!r}", memoryview(request), enrolling=True)
-        return await self._answer(call)
+        answer = await self._answer(call)
+        self._just_enrolled = True
+        return answer
 
     async def describe(self) -> bytes:
         """The study's description."""
@@ -257,8 +265,7 @@ class CoordinatorLine:
         loop = asyncio.get_running_loop()
         until, run = loop.time() + _AT_WORK_SECONDS, SystemEntropy().read(RUN_BYTES)
         while True:
-            held = _read(await self._say("GET", "/v1/sent", "asking what was sent"), HeldLetters)
-            await asyncio.to_thread(self._past, held)
+            held = await self._compared()
             query = urlencode(
                 {
                     "run": run.hex(),
@@ -273,11 +280,26 @@ class CoordinatorLine:
                 if loop.time() >= until:
                     raise
                 await asyncio.sleep(_LOOK_SECONDS)
-            except _PastMovedError:
+            except PastMovedError:
                 await asyncio.sleep(_FIRST_PAUSE)
             else:
                 self._run = self._run_before = run
                 return
+
+    async def _compared(self) -> HeldLetters:
+        """The server's record of this seat, once our own disk agreed with it.
+
+        Of a seat that enrolled just now it has no letters. If it has some, it refuses to let the
+        seat be taken up under that record, and is asked.
+        """
+        if self._just_enrolled:
+            self._just_enrolled = False
+            with suppress(CopyError, ViolationError):
+                await asyncio.to_thread(self._past, HeldLetters())
+                return HeldLetters()
+        held = _read(await self._say("GET", "/v1/sent", "asking what was sent"), HeldLetters)
+        await asyncio.to_thread(self._past, held)
+        return held
 
     def _lose_run(self, run: bytes) -> None:
         if self._run == run:
@@ -293,7 +315,7 @@ class CoordinatorLine:
             try:
                 signed = replace(asked, path=f"{asked.path}&run={run.hex()}")
                 return await self._answer(replace(call, asked=signed, run=run))
-            except _NoRunError:
+            except NoRunError:
                 # The server restarted, or another copy of this seat took it up meanwhile.
                 self._lose_run(run)
                 await asyncio.sleep(_FIRST_PAUSE)
@@ -309,7 +331,7 @@ class CoordinatorLine:
         if 0 < size <= PART:
             asked = SignedRequest("POST", f"/v1/letters?{query}", digest)
             call = Call(asked, _posting(letter), memoryview(letter.body), asked_for=True)
-            with suppress(_OtherOffset):
+            with suppress(OtherOffset):
                 return _read(await self._at_work(call), Uploaded).position
         path, view = f"/v1/uploads?{query}", memoryview(letter.body)
         announced = Call(SignedRequest("PUT", path), _posting(letter))
@@ -329,7 +351,7 @@ class CoordinatorLine:
             asked = SignedRequest("PATCH", f"{path}&offset={start}", signed)
             try:
                 data = await self._at_work(Call(asked, _posting(letter), part))
-            except _OtherOffset:
+            except OtherOffset:
                 data = await self._at_work(announced)
             progress = _read(data, Uploaded)
             if not progress.position and not 0 <= progress.received < size:
@@ -378,8 +400,8 @@ class CoordinatorLine:
             try:
                 return await self._once(call)
             except Refusal as problem:
-                if problem.kind in _INSIDE:
-                    raise _INSIDE[problem.kind] from None
+                if problem.kind in ASKED_AGAIN:
+                    raise ASKED_AGAIN[problem.kind] from None
                 if problem.kind not in PASSING and problem.status < 500:
                     raise refusal(problem, call.what) from None
                 last, rest = problem.detail, float(problem.facts.get("retry_after", 0))
@@ -454,27 +476,6 @@ class CoordinatorLine:
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )
         return self._session
-
-
-class _OtherOffset(Exception):  # noqa: N818 - no error: the upload continues at another offset
-    """The server has another offset of an upload than we assumed."""
-
-
-class _NoRunError(Exception):
-    """The server does not know us as the current process of this seat."""
-
-
-class _PastMovedError(Exception):
-    """The server got a letter of this seat since we asked for its record."""
-
-
-# Refusals that the client handles itself.
-_INSIDE: dict[str, type[Exception]] = {
-    "offset": _OtherOffset,
-    "no-upload": _OtherOffset,
-    "no-run": _NoRunError,
-    "past": _PastMovedError,
-}
 
 
 def _is_number(text: str) -> bool:

@@ -198,3 +198,24 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield cause
         waiting += [cause.__cause__, cause.__context__]
         waiting += [getattr(cause, name, None) for name in ("os_error", "certificate_error")]
+
+
+class OtherOffset(Exception):  # noqa: N818 - no error: the upload continues at another offset
+    """The server has another offset of an upload than we assumed."""
+
+
+class NoRunError(Exception):
+    """The server does not know us as the current process of this seat."""
+
+
+class PastMovedError(Exception):
+    """The server got a letter of this seat since we asked for its record."""
+
+
+# Refusals that the client handles itself.
+ASKED_AGAIN: dict[str, type[Exception]] = {
+    "offset": OtherOffset,
+    "no-upload": OtherOffset,
+    "no-run": NoRunError,
+    "past": PastMovedError,
+}
