@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from harness.conversations.opened import shares_among
 from harness.entropy import SeededEntropy
 from harness.examples.text_moments import text_moments
 from sottovoce import wire
@@ -82,7 +83,7 @@ class Life:
     error: ViolationError | None = None
 
     def first(self, kind: type[MaskedShare], place: int = 0) -> Words:
-        return [message for message in self.sent if type(message) is kind][place].words.array()  # type: ignore[attr-defined, no-any-return]
+        return list(shares_among(self.sent, kind))[place]
 
 
 class Trained:
@@ -133,11 +134,8 @@ class Trained:
         difference = int((before - after)[0, 0]) >> lost
         theirs = difference * pow(factor >> lost, -1, modulus)
         mine = self.half.stream("direction mask", 0).words(*PLAN.shape)
-        e = self.life.first(DirectionShare) + next(
-            message.words.array()
-            for _, message in self.letters
-            if isinstance(message, DirectionShare)
-        )
+        letters = (message for _, message in self.letters)
+        e = self.life.first(DirectionShare) + next(shares_among(letters, DirectionShare))
         value = (int((e + mine)[COLUMN, 0]) + theirs) % modulus
         return value - modulus if value > modulus // 2 else value
 

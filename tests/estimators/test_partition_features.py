@@ -323,7 +323,7 @@ def test_what_holders_saw_of_blocks_is_noise() -> None:
         arrays = [
             leaf.array().ravel()
             for item in outcome.training_views[name].received
-            if type(item.message).__name__ in {"FactorShare", "DividendShare"}
+            if type(item.message).__name__ in {"FactorShare", "DividendShare", "StepShares"}
             for leaf in leaves(item.message)
             if isinstance(leaf, Words)
         ]

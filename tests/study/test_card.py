@@ -145,7 +145,7 @@ def test_what_passes_through_the_other_seats_stands_on_the_card(
 ) -> None:
     case: Case = request.getfixturevalue(engine).changed(**settings)
     views, roster = case.run().views, case.study.roster
-    kind = "own-direction" if engine == "encrypted" else "direction-share"
+    kind = "own-direction" if engine == "encrypted" else "step-shares"
     coordinator = views[roster.coordinator].received
     steps = sum(kebab(type(packet.message).__name__) == kind for packet in coordinator)
     rows = helper_sizes(case.study)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.conversations.opened import opened_words
+from harness.conversations.opened import masked_shares, opened_words
 from harness.conversations.solve_twin import dealt_masks, signed, solve_plainly
 from harness.entropy import SeededEntropy
 from harness.examples.text_moments import Floats, TextMoments, text_moments
@@ -19,13 +19,13 @@ from sottovoce.protocols.runner import Meddler, Outcome, converse
 from sottovoce.protocols.shares.contribution import MomentScales
 from sottovoce.protocols.shares.course import System
 from sottovoce.protocols.shares.holders import MaskedShare, Trio, deal_seeds, take_seed
+from sottovoce.protocols.shares.iteration import DealtSteps, StepShares
 from sottovoce.protocols.shares.material import Context, Ledger, Material
 from sottovoce.protocols.shares.multiplier import DirectionShare, MatrixShare
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.residual import ResidualBit
 from sottovoce.protocols.shares.solve import (
     AgreedPlan,
-    DealtSteps,
     SystemShare,
     deal_solve,
     run,
@@ -241,12 +241,21 @@ def test_what_travels_depends_on_public_numbers_only(small: Case, small_outcome:
     assert sizes[:2] == sizes[2:]
 
 
-def test_two_openings_a_step(small: Case, small_outcome: Outcome) -> None:
-    view = small_outcome.views["evaluator"]
-    assert len(view.of(DirectionShare)) == len(small.plan.steps)
-    assert len(view.of(DividendShare)) == len(small.plan.steps) + 1
+@pytest.mark.parametrize("name", ["coordinator", "evaluator"])
+def test_two_openings_a_step_in_one_message_of_each_holder(
+    small: Case, small_outcome: Outcome, name: str
+) -> None:
+    view, steps = small_outcome.views[name], len(small.plan.steps)
+    opened = [kind for kind, _ in masked_shares(view)]
+    assert opened.count(DirectionShare) == steps
+    assert opened.count(DividendShare) == steps + 1
     # The two factors of the last product travel together.
-    assert len(view.of(MaskedShare)) == small.plan.openings + 1
+    assert len(opened) == small.plan.openings + 1
+    # The second holder begins the first step alone, and ends the last one.
+    alone = name == "coordinator"
+    assert len(view.of(StepShares)) == steps - alone
+    assert len(view.of(DirectionShare)) == alone
+    assert len(view.of(DividendShare)) == 1 + alone
 
 
 @pytest.mark.parametrize("share_of_largest", [0.99, 0.9, 0.5])
@@ -298,7 +307,14 @@ def test_parties_that_follow_another_plan_are_named(small: Case, party: str) -> 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "sender"),
-    [(MatrixShare, 1, "evaluator"), (DirectionShare, 1, "evaluator"), (DealtSteps, 3, "dealer")],
+    [
+        (MatrixShare, 1, "evaluator"),
+        (DividendShare, 1, "evaluator"),
+        (StepShares, 2, "evaluator"),
+        (StepShares, 2, "coordinator"),
+        (DirectionShare, 1, "evaluator"),
+        (DealtSteps, 3, "dealer"),
+    ],
 )
 def test_words_of_the_wrong_shape_are_refused_naming_the_party(
     small: Case, kind: type[Message], fields: int, sender: str

@@ -31,7 +31,7 @@ from sottovoce.numbers.ring import Words, matmul, matvec
 from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_OTHER_HOLDER, DEALER_POOLS_WITH_NEITHER
 from sottovoce.protocols.messages import Disclosure
-from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, opened, words_of
+from sottovoce.protocols.shares.holders import Dealer, Holder, MaskedShare, words_of
 from sottovoce.protocols.shares.rings import RING64, Ring
 from sottovoce.protocols.shares.triangle import Triangle
 
@@ -136,14 +136,6 @@ def _open_in_place(holder: Holder, share: Words) -> Party[None]:
         theirs = yield from receive(holder.other, MatrixShare)
         shape = share[part].shape
         share[part] += words_of(theirs.words, shape, sender=holder.other, what="MatrixShare")
-
-
-def multiplied_by(
-    holder: Holder, multiplier: Multiplier, share: Words, *, dealt: Words, step: int
-) -> Party[Words]:
-    """A holder's share of A d, where `dealt` is its share of this step's Uv."""
-    e = yield from opened(holder, DirectionShare, multiplier.masked_direction(share, step))
-    return multiplier.product(e, step) + dealt
 
 
 def second_product(holder: Holder, *, shape: tuple[int, int], step: int) -> Words:

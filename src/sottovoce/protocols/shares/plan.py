@@ -109,7 +109,7 @@ class ShareSolvePlan:
 
     def digest(self) -> bytes:
         """A digest that three parties compare before anything is opened."""
-        return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/solve").digest()
+        return blake2b(repr(self).encode(), digest_size=32, person=b"sottovoce/solve2").digest()
 
 
 def matrix_word_bits(condition: float) -> int:

@@ -10,10 +10,8 @@
       |                  |<----------------------------------------->|   (multiplier.py)
       |  of every step: Uv, ⌊r/2^f⌋, msb(r), less the second's halves|
       |----------------->|                                           |
-      |                  |   every step:  a·d + b·r under a mask     |
-      |                  |<----------------------------------------->|   (truncation.py)
-      |                  |                e = d − v                  |
-      |                  |<----------------------------------------->|   (multiplier.py)
+      |                  |   every step: a·d + b·r, and e = d − v    |
+      |                  |<----------------------------------------->|   (iteration.py)
       |                  |   at the end: [‖b − Aθ‖ < tolerance]      |
       |                  |<----------------------------------------->|   (residual.py)
 
@@ -24,7 +22,6 @@ spectrum was wrong. The dealer receives nothing. The number of steps depends on 
 it text of the union of all peers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -32,46 +29,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce import wire
 from sottovoce.entropy import Entropy
 from sottovoce.errors import InputError, MismatchError, ViolationError
 from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.ring import Words, encode
-from sottovoce.protocols.conversation import Party, Send, ahead, receive
-from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS, PLAN_IS_PUBLIC, SECOND_HOLDERS_HALF
+from sottovoce.protocols.conversation import Party, Send, receive
+from sottovoce.protocols.disclosures import BY_BOTH_HOLDERS, PLAN_IS_PUBLIC
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.runner import Meddler, Outcome
 from sottovoce.protocols.shares import holders
-from sottovoce.protocols.shares.course import IterationConstants
-from sottovoce.protocols.shares.holders import (
-    Dealer,
-    Holder,
-    HolderPrograms,
-    Trio,
-    opened,
-    words_of,
-)
+from sottovoce.protocols.shares.holders import Dealer, Holder, HolderPrograms, Trio
+from sottovoce.protocols.shares.iteration import deal_steps, iterated
 from sottovoce.protocols.shares.material import Context
-from sottovoce.protocols.shares.multiplier import (
-    MaskProducts,
-    Multiplier,
-    multiplied_by,
-    prepared,
-    second_product,
-)
+from sottovoce.protocols.shares.multiplier import prepared
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.residual import check_residual, deal_residual_check
 from sottovoce.protocols.shares.triangle import Triangle
-from sottovoce.protocols.shares.truncation import (
-    DividendShare,
-    RingTruncation,
-    TruncationCorrection,
-    TruncationHalf,
-)
-
-# Columns that the dealer multiplies at a time; words of one kind in a message (16 MB).
-_COLUMNS = 256
-_MESSAGE_WORDS = 2**21
 
 
 class AgreedPlan(Message, frozen=True):
@@ -83,15 +56,6 @@ class AgreedPlan(Message, frozen=True):
         assuming=PLAN_IS_PUBLIC,
     )
     digest: bytes
-
-
-class DealtSteps(Message, frozen=True):
-    """The first holder's shares of Uv and of the truncation's numbers, for several steps."""
-
-    discloses: ClassVar = SECOND_HOLDERS_HALF
-    products: wire.Words
-    quotients: wire.Words
-    tops: wire.Words
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,7 +123,7 @@ def solve(holder: Holder, plan: ShareSolvePlan, system: SystemShare) -> Party[Wo
         holder, system.matrix, shape=plan.shape, steps=len(plan.steps), amend=amend
     )
     lifted = system.vectors << np.uint64(plan.lift)
-    theta, residual = yield from _iterate(holder, plan, multiplier, lifted)
+    theta, residual = yield from iterated(holder, plan, multiplier, lifted)
     yield from check_residual(holder, plan, residual)
     return theta
 
@@ -168,9 +132,7 @@ def deal_solve(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
     """The dealer's part of `solve`: it sends, and receives nothing."""
     for name in (dealer.trio.first, dealer.trio.second):
         yield Send(name, AgreedPlan(plan.digest()))
-    products = MaskProducts(dealer, plan.shape)
-    for steps in _chunks(plan):
-        yield from dealer.send(_dealt_steps(dealer, plan, products, steps))
+    yield from deal_steps(dealer, plan)
     yield from deal_residual_check(dealer, plan)
 
 
@@ -182,93 +144,6 @@ def _agree(holder: Holder, plan: ShareSolvePlan) -> Party[None]:
         theirs = yield from receive(name, AgreedPlan)
         if theirs.digest != digest:
             raise ViolationError("the plan for the solve is not ours", party=name)
-
-
-def _iterate(
-    holder: Holder, plan: ShareSolvePlan, multiplier: Multiplier, vectors: Words
-) -> Party[tuple[Words, Words]]:
-    """The steps of the plan: shares of θ and of the exact residual b − Aθ."""
-    truncation = RingTruncation(plan.shift)
-    theta, direction, residual = np.zeros_like(vectors), np.zeros_like(vectors), vectors
-    dealt: list[_StepHalf] = []
-    for index, step in enumerate(plan.steps):
-        if not dealt:
-            dealt = yield from _next_halves(holder, plan, truncation, index)
-        half = dealt.pop(0)
-        dividend = _dividend(plan, step, direction, residual)
-        masked = truncation.masked(dividend, half.truncation, first=holder.first)
-        z = yield from ahead(len(plan.steps) - index, opened(holder, DividendShare, masked))
-        direction = truncation.finish(z, half.truncation, first=holder.first)
-        residual = residual - (
-            yield from multiplied_by(holder, multiplier, direction, dealt=half.product, step=index)
-        )
-        theta = theta + direction
-        theta, direction, residual = (
-            words << np.uint64(step.doublings) for words in (theta, direction, residual)
-        )
-    return theta, residual
-
-
-def _dividend(
-    plan: ShareSolvePlan, step: IterationConstants, direction: Words, residual: Words
-) -> Words:
-    """Return a·2^(F+e)·d + b·r, whose quotient is the next direction."""
-    momentum = np.uint64((step.momentum << plan.scale_bits) % 2**64)
-    return direction * momentum + residual * np.uint64(step.gain)
-
-
-@dataclass(frozen=True, repr=False)
-class _StepHalf:
-    """One holder's half of the dealt numbers of one step."""
-
-    truncation: TruncationHalf
-    product: Words
-
-
-def _next_halves(
-    holder: Holder, plan: ShareSolvePlan, truncation: RingTruncation, start: int
-) -> Party[list[_StepHalf]]:
-    """Return the dealt numbers of the steps from `start` on that one message carries."""
-    steps = next(chunk for chunk in _chunks(plan) if chunk.start == start)
-    streams = [holder.material.stream("division", step) for step in steps]
-    if not holder.first:
-        return [
-            _StepHalf(
-                truncation.second_half(stream, *plan.shape),
-                second_product(holder, shape=plan.shape, step=step),
-            )
-            for stream, step in zip(streams, steps, strict=True)
-        ]
-    dealt = yield from receive(holder.trio.dealer, DealtSteps)
-    products, quotients, tops = (
-        words_of(words, (len(steps), *plan.shape), sender=holder.trio.dealer, what="DealtSteps")
-        for words in (dealt.products, dealt.quotients, dealt.tops)
-    )
-    return [
-        _StepHalf(truncation.first_half(stream, TruncationCorrection(quotient, top)), product)
-        for stream, product, quotient, top in zip(streams, products, quotients, tops, strict=True)
-    ]
-
-
-def _dealt_steps(
-    dealer: Dealer, plan: ShareSolvePlan, products: MaskProducts, steps: range
-) -> DealtSteps:
-    """Uv and the truncation's numbers of some steps, less the second holder's halves."""
-    truncation = RingTruncation(plan.shift)
-    dealt = [truncation.deal(*dealer.streams("division", step), *plan.shape) for step in steps]
-    return DealtSteps(
-        wire.Words.of(products.deal(steps)),
-        wire.Words.of(np.stack([correction.quotient for correction in dealt])),
-        wire.Words.of(np.stack([correction.top for correction in dealt])),
-    )
-
-
-def _chunks(plan: ShareSolvePlan) -> Iterator[range]:
-    """Yield the steps whose numbers share a message of the dealer."""
-    words = plan.system.features * plan.system.classes
-    size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))
-    for start in range(0, len(plan.steps), size):
-        yield range(start, min(start + size, len(plan.steps)))
 
 
 def run(

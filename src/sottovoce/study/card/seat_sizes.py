@@ -61,7 +61,7 @@ def _shared_solve(study: Study) -> Iterator[Size]:
     matrix = _HEAD + _WORD * (width * study.plan.blocks or width * (width + 1) // 2)
     yield _about(SOLVE, "matrix-share", COORDINATOR, _solves(study), matrix)
     step = 2 * (_HEAD + _WORD * _cells(study))
-    yield _about(SOLVE, "dividend-share, direction-share", COORDINATOR, 1, step, each="step")
+    yield _about(SOLVE, "step-shares", COORDINATOR, 1, step, each="step")
 
 
 def _encrypted_solve(study: Study) -> Iterator[Size]:

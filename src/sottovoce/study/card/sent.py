@@ -21,6 +21,7 @@ from sottovoce.protocols.quorum import truncation as quorum_truncation
 from sottovoce.protocols.shares import (
     handover,
     holders,
+    iteration,
     moment_check,
     multiplier,
     products,
@@ -163,6 +164,7 @@ def _shared_solve(study: Study) -> Iterator[Stage]:
             truncation,
             solve,
             multiplier,
+            iteration,
             residual,
             solving,
         ),
