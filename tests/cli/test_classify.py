@@ -325,7 +325,7 @@ def test_the_better_one_of_the_own_and_the_joint_model_answers(
     labels = parse_study(example()).plan.labels
     keep_alone(study.folder, alone, joint=before)
     own = Evaluation.of(labels, np.array([[8, 2], [2, 8]]), ("north",), fewest=1)
-    keep_evaluation(study.folder, KeptEvaluation(0.0, own, own))
+    keep_evaluation(study.folder / study.invitation.seats[0], KeptEvaluation(0.0, own, own))
     facts = json.loads(call(site, *given))
     assert (facts["model"], facts["counted"]) == (says, 16 * times)
     assert len(asked) == times

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sottovoce.errors import InputError
 from sottovoce.study.automatic_features import (
     AUTO,
     Circumstances,
@@ -109,6 +110,18 @@ def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> No
     assert columns({"features": 500}, about).beside == Blocks()
     given = columns({"tail": 64, "tail_idf": 4.0, "kernel": 0}, Circumstances(2))
     assert given.beside == Blocks(tail=64, tail_idf=4.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [("kernel_width", (0.5, 1.0), "a number"), ("tail", "wide", "a whole number"),
+     ("kernel", 2.5, "a whole number"), ("encoder_weight", "heavy", "a number")],
+)  # fmt: skip
+def test_settings_of_blocks_that_are_no_numbers_are_refused_by_name(
+    name: str, value: Any, expected: str
+) -> None:
+    with pytest.raises(InputError, match=f"{name}: expected {expected}, found"):
+        columns({name: value}, Circumstances(2))
 
 
 def test_the_penalty_is_stronger_where_the_rules_add_a_tail_and_no_kernel() -> None:

@@ -174,13 +174,12 @@ class SourceChoice:
         `report` is called with what was skipped, even if nothing is left.
         """
         from sottovoce.cli.terminal.progress import watched
-        from sottovoce.encoders import ready
         from sottovoce.sources import open_source
         from sottovoce.sources.parting.parts import parts_of
         from sottovoce.text.columns import as_row
         from sottovoce.text.streams import DocumentStream
 
-        ready(plan.beside.encoder, self.encoder)
+        self.open_encoder(plan)
         options = self.options(plan, peer=peer)
         before = self._state()
 
@@ -209,6 +208,12 @@ class SourceChoice:
         finally:
             if report is not None:
                 report(source.problems)
+
+    def open_encoder(self, plan: "StudyPlan") -> None:
+        """Let rows of this plan be read: open its encoder, if it has one."""
+        from sottovoce.encoders import ready
+
+        ready(plan.beside.encoder, self.encoder)
 
     def _parted(
         self, source: "Source", parts: tuple["SourcePart", ...], plan: "StudyPlan"

@@ -209,7 +209,9 @@ class FormHandlers:
         plan, known = described.plan, recall(self._work.site, joined)
         path.write_bytes(given.file.read())
         try:
-            choice = SourceChoice(str(path), known.text if known else None)
+            text, encoder = (known.text, known.encoder) if known else (None, None)
+            choice = SourceChoice(str(path), text, encoder=encoder)
+            choice.open_encoder(plan)
             source = open_source(str(path), choice.options(plan, learning=False))
             documents = list(source.documents())
         finally:

@@ -11,7 +11,7 @@ from typing import Any
 from sottovoce.errors import InputError
 from sottovoce.hints import PlanSetting
 from sottovoce.study.choices import DictionaryKind, Engine
-from sottovoce.study.setting_kinds import whole
+from sottovoce.study.setting_kinds import number, whole
 from sottovoce.text.blocks import WORDS_ALONE, Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
@@ -23,6 +23,8 @@ CHARACTERS = (3, 5)
 LETTERS = 7
 BESIDE = tuple(setting.name for setting in fields(Blocks))
 """The settings of the blocks beside the words, by name."""
+
+_NUMBERS = frozenset({"tail_idf", "encoder_weight", "kernel_weight", "kernel_width"})
 
 FEATURES = 2048
 # The numbers of words and of tail columns for few classes and enough documents.
@@ -140,10 +142,8 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
     """
     asked = {name: value for name, value in given.items() if not _is_auto(value)}
     by_rule = "features" not in asked and about.chooses
-    beside = {name: asked[name] for name in BESIDE if name in asked}
-    if "tail" in beside:
-        beside["tail"] = whole(beside["tail"], "tail")
-    elif by_rule:
+    beside = {name: _checked(asked[name], name) for name in BESIDE if name in asked}
+    if "tail" not in beside and by_rule:
         beside["tail"] = _tail(about)
     if by_rule and not about.takes_few:
         beside = {**_blocks(about), **_vectors(beside, about), **beside}
@@ -152,6 +152,13 @@ def columns(given: Mapping[str, Any], about: Circumstances) -> Columns:
         _ngrams(asked, about, by_rule=by_rule),
         Blocks(**beside),
     )
+
+
+def _checked(value: Any, name: str) -> Any:
+    """Return the setting of a block in its type; the block itself checks the others."""
+    if name in {"tail", "kernel"}:
+        return whole(value, name)
+    return number(value, name) if name in _NUMBERS else value
 
 
 def _blocks(about: Circumstances) -> Mapping[str, Any]:

@@ -44,7 +44,6 @@ class NGrams:
             raise InputError(
                 f"letters: expected at least {FEWEST_LETTERS} of a word, found {self.letters}",
                 hints=(PlanSetting("letters", 7),),
-                place="letters",
                 setting="letters",
             )
         if self.characters is not None:

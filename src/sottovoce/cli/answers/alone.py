@@ -24,10 +24,10 @@ from sottovoce.node.api import Classified
 from sottovoce.node.kept_facts import (
     keep_alone,
     kept_alone,
-    kept_evaluations,
     kept_joint,
     kept_totals,
 )
+from sottovoce.node.known_studies import site_evaluations
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.plan import StudyPlan
@@ -68,7 +68,7 @@ class OwnAnswers:
         cls, joined: JoinedStudy, plan: StudyPlan, learnt_from: Sequence[Document]
     ) -> "OwnAnswers":
         """Read the record, or raise an error where there was no evaluation yet."""
-        alone, held = kept_alone(joined.folder), kept_evaluations(joined.folder)
+        alone, held = kept_alone(joined.folder), site_evaluations(joined)
         last = held[-1] if held else None
         if alone is None or last is None or last.own is None or last.joint is None:
             raise InputError(

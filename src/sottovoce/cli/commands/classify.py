@@ -327,12 +327,13 @@ def _told(documents: int) -> None:
 def _opened(
     choice: "SourceChoice", plan: "StudyPlan", keep: list[str] | None, *, peer: str = ""
 ) -> "Source":
-    """The documents, with the columns that are copied to the output."""
+    """The documents, with the columns that are copied to the output; the encoder is opened too."""
     from dataclasses import replace
 
     from sottovoce.sources import Format, open_source
     from sottovoce.sources.options import named
 
+    choice.open_encoder(plan)
     asked = choice.options(plan, peer=peer, learning=False)
     source = open_source(choice.data, asked)
     text = (choice.text or ("text",)) if plan.has_text else ()
