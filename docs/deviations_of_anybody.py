@@ -19,9 +19,10 @@ OF_ANYBODY: tuple[Deviation, ...] = (
         ANYBODY,
         "brings back an older copy of a seat's folder, or runs one home at two places, so that one "
         "mask would cover two values",
-        "masks and seeds are bound to the documents; every letter is announced by its number and "
-        "digest before its body; a seat compares what the server holds of it before anything "
-        "leaves, and only one process at a time works at a seat",
+        "masks and seeds are bound to the documents, and what a seat draws itself to all that it "
+        "was told before; every letter is announced by its number and digest before its body; a "
+        "seat compares what the server holds of it before anything leaves, and only one process "
+        "at a time works at a seat",
         named_tests(
             "restored",
             "test_a_restored_site_sends_nothing",
@@ -60,12 +61,19 @@ OF_ANYBODY: tuple[Deviation, ...] = (
             "rows_of_a_restored_asker",
             "test_other_rows_under_an_old_number_are_hidden_by_other_masks",
             "test_bound_to_the_number_alone_the_masks_would_show_the_documents",
+        )
+        + named_tests(
+            "copy_that_is_told_otherwise",
+            "test_a_copy_that_is_told_something_else_draws_another_mask",
+            "test_with_the_same_mask_it_would_show_what_it_holds",
         ),
         "a coordinator that denies what it was told lets an older copy of a site go on; with other "
         "documents the copy stops, and what it asks about other documents is hidden by other "
-        "masks. An evaluator of engine `shares` and a member of engine `quorum` refuse what was "
-        "dealt to them before; what a copy from the middle of a conversation shows stands above, "
-        "of the coordinator",
+        "masks; a copy of an evaluator of engine `paillier` that is told something else masks what "
+        "follows anew. An evaluator of engine `shares` and a member of engine `quorum` refuse what "
+        "was dealt to them before; what a copy of theirs from the middle of a conversation shows "
+        "stands above, of the coordinator. Of an asker for whom somebody deals, such a copy shows "
+        "no more than that query's own scores",
     ),
     Deviation(
         ANYBODY,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.entropy import SeededEntropy
-from sottovoce.entropy import SEED_BYTES, Expansion, SystemEntropy
+from sottovoce.entropy import SEED_BYTES, Expansion, RunEntropy, RunHistory, SystemEntropy, bound
 
 
 @given(st.integers(1, 2**200), st.integers(0, 2**32))
@@ -76,3 +76,21 @@ def test_a_short_seed_is_refused() -> None:
 
 def test_a_stream_does_not_show_its_seed() -> None:
     assert "secret" in repr(Expansion(bytes(range(32)), "a/v1"))
+
+
+def test_what_a_run_draws_depends_on_what_it_was_told_before() -> None:
+    def drawn(*events: bytes) -> list[bytes]:
+        history = RunHistory()
+        entropy = RunEntropy(bytes(32), "test/v1", b"here", history)
+        bound_to = bound(entropy, "part/v1", b"inputs")
+        parts = [entropy.read(8), bound_to.read(8)]
+        for event in events:
+            history.add(event)
+            parts += [entropy.read(8), bound_to.words(1).tobytes()]
+        return parts
+
+    assert drawn(b"a", b"b") == drawn(b"a", b"b")
+    assert drawn(b"a", b"b")[:4] == drawn(b"a", b"c")[:4]
+    assert not set(drawn(b"a", b"b")[4:]) & set(drawn(b"a", b"c"))
+    assert not set(drawn(b"ab")[2:]) & set(drawn(b"a", b"b"))
+    assert len(set(drawn(b"a", b"a"))) == 6

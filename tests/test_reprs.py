@@ -18,7 +18,7 @@ import pytest
 from scipy import sparse
 
 import sottovoce
-from sottovoce.entropy import Entropy, Expansion
+from sottovoce.entropy import Entropy, Expansion, RunEntropy, RunHistory
 from sottovoce.protocols.quorum.plan import QuorumPlan
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.rados.rows import Discreet
@@ -146,6 +146,7 @@ OWN_REPRS = {
     "study.evaluations.figures.Evaluation": "figures that every peer is told",
     "course.trained_study.StudyOutcome": "names and sizes",
     "entropy.Expansion": "says <secret>",
+    "entropy.RunEntropy": "says <secret>",
     "estimators.federation.LocalFederation": "names of peers, and how many documents",
     "keyfiles.passphrase.Passphrase": "says <secret>",
     "ledger.site.SiteLedger": "its path, and how many lines",
@@ -336,6 +337,8 @@ def test_a_document_shows_where_it_lay_and_nothing_of_what_it_says() -> None:
 def test_a_stream_shows_nothing_of_its_seed() -> None:
     stream: Entropy = Expansion(bytes(range(32)), "tests/v1")
     assert repr(stream) == "Expansion(<secret>)"
+    run: Entropy = RunEntropy(bytes(range(32)), "tests/v1", b"", RunHistory())
+    assert repr(run) == "RunEntropy(<secret>)"
 
 
 @dataclasses.dataclass

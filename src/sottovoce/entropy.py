@@ -79,6 +79,10 @@ class Entropy(ABC):
         flat = array.reshape(-1).view(np.uint8)
         flat[:] = np.frombuffer(self.read(flat.size), np.uint8)
 
+    def bound_to(self, purpose: str, digest: bytes) -> "Entropy":
+        """A stream of its own for what hides the inputs of this digest (`bound`)."""
+        return Expansion(self.seed(), purpose, digest)
+
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """The items in a uniformly random order (Fisher and Yates)."""
         order = list(items)
@@ -131,7 +135,62 @@ class Expansion(Entropy):
         return "Expansion(<secret>)"
 
 
-def bound(entropy: Entropy, purpose: str, *inputs: "bytes | memoryview") -> Expansion:
+class RunHistory:
+    """A digest of everything that a run of a program was told, in order."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=32, person=b"sottovoce/run")
+        self.events = 0
+
+    def add(self, *parts: bytes) -> None:
+        """Add an event."""
+        for part in parts:
+            self._digest.update(len(part).to_bytes(8))
+            self._digest.update(part)
+        self.events += 1
+
+    def digest(self) -> bytes:
+        """The digest so far; of nothing, nothing."""
+        return self._digest.digest() if self.events else b""
+
+
+class RunEntropy(Entropy):
+    """A stream that depends on everything that a run of a program was told before each draw.
+
+    The seed of a run is on disk, and a copy of the disk has it. A copy that is told something else
+    than the run was draws other numbers from there on: no mask covers two values.
+    """
+
+    def __init__(self, seed: bytes, purpose: str, context: bytes, history: RunHistory) -> None:
+        """Derive streams of `seed` for `purpose`; who tells the run something adds to `history`."""
+        self._seed, self._purpose, self._context = seed, purpose, context
+        self._history, self._events = history, 0
+        self._stream = Expansion(seed, purpose, context)
+
+    def read(self, count: int) -> bytes:
+        """The next `count` bytes of the stream."""
+        return self._now().read(count)
+
+    def fill(self, array: "NDArray[np.unsignedinteger]") -> None:
+        """Write the next bytes of the stream over an array."""
+        self._now().fill(array)
+
+    def bound_to(self, purpose: str, digest: bytes) -> "RunEntropy":
+        """A stream of its own for some inputs, which depends on the same history."""
+        return RunEntropy(self.seed(), purpose, digest, self._history)
+
+    def _now(self) -> Expansion:
+        if self._events != self._history.events:
+            self._events = self._history.events
+            context = self._context + self._history.digest()
+            self._stream = Expansion(self._seed, f"{self._purpose}/told", context)
+        return self._stream
+
+    def __repr__(self) -> str:
+        return "RunEntropy(<secret>)"
+
+
+def bound(entropy: Entropy, purpose: str, *inputs: "bytes | memoryview") -> Entropy:
     """A stream of its own for what hides these inputs: with other inputs it is another stream.
 
     So a seed that is used again, in a restored journal or by a caller's own hand, never puts one
@@ -142,4 +201,4 @@ def bound(entropy: Entropy, purpose: str, *inputs: "bytes | memoryview") -> Expa
         # A part at a time: moments of thousands of features are not copied for this.
         digest.update(memoryview(part).nbytes.to_bytes(8))
         digest.update(part)
-    return Expansion(entropy.seed(), purpose, digest.digest())
+    return entropy.bound_to(purpose, digest.digest())

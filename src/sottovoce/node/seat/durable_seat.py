@@ -4,9 +4,9 @@
     seat.deliver(letter)                                    # returns once all of it is on disk
 
 A program is a function of its inputs, its entropy and its events, in order. The journal keeps the
-seed of the entropy and the events; after a restart the program runs again with them, and its
-messages are compared with those that it sent. Letters are never made twice: an unsent letter is in
-the journal, sealed, committed with the step that made it.
+seed of the entropy and the events; what is drawn depends on all events before it. After a restart
+the program runs again with them, and its messages are compared with those that it sent. Letters are
+never made twice: an unsent letter is in the journal, sealed, committed with the step that made it.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from sottovoce.entropy import Entropy, Expansion, SystemEntropy
+from sottovoce.entropy import Entropy, RunEntropy, RunHistory, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ReplayError, SottovoceError, TheirError
 from sottovoce.protocols.conversation import Gather, Party, Receive
 from sottovoce.protocols.seat import Packet, Seat, body_digest
@@ -80,13 +80,16 @@ class _Came:
 class DurableSeat(Generic[R]):
     """One party in one session, with a journal. One thread at a time may use it."""
 
-    def __init__(self, journal: Journal, sitting: SeatSession, seat: Seat[R]) -> None:
+    def __init__(
+        self, journal: Journal, sitting: SeatSession, seat: Seat[R], history: RunHistory
+    ) -> None:
         self.failure: SottovoceError | None = None
         # Whether the program was stopped before its end.
         self.stopped = False
         self._journal = journal
         self._sitting = sitting
         self._seat = seat
+        self._history = history
         self._stale = False
         self._sealing = SystemEntropy()
 
@@ -96,7 +99,8 @@ class DurableSeat(Generic[R]):
     ) -> "DurableSeat[R]":
         """Run the program to its first wait, or to where the journal ends."""
         opened = journal.open_session(sitting.session, sitting.head)
-        entropy = Expansion(opened.seed, _ENTROPY, sitting.session)
+        history = RunHistory()
+        entropy = RunEntropy(opened.seed, _ENTROPY, sitting.session, history)
         seat = Seat(
             sitting.name,
             program(entropy),
@@ -104,7 +108,7 @@ class DurableSeat(Generic[R]):
             session=sitting.session,
             codec=sitting.codec,
         )
-        durable = cls(journal, sitting, seat)
+        durable = cls(journal, sitting, seat, history)
         if opened.begun:
             durable._replay()
         else:
@@ -221,6 +225,11 @@ class DurableSeat(Generic[R]):
 
     def _happen(self, event: ProgramEvent, party: str, came: "_Came | None") -> list[Packet]:
         """Run the program and return what it sends. Our own and others' errors are normal ends."""
+        # What the program draws from now on depends on this, too: a copy of the journal that is
+        # told something else puts no mask over a second value.
+        body = came.opened.body if came is not None and isinstance(came.opened, Packet) else b""
+        if event is not ProgramEvent.BEGIN:
+            self._history.add(event.value.encode(), party.encode(), body)
         try:
             match event:
                 case ProgramEvent.BEGIN:
