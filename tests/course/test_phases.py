@@ -15,8 +15,8 @@ from sottovoce.study.attempts import Stage
 PACKAGE = Path(__file__).parents[2] / "src" / "sottovoce"
 ENUMERATIONS = (Phase, AnsweringPhase, AskingPhase, EvaluatingPhase, EvaluationsPhase)
 PHASES = {str(phase) for phases in ENUMERATIONS for phase in phases}
-# A form of the console is called consent; it is no phase of a study.
-OTHER_WORDS = {("console/form_handlers.py", "consent")}
+# A form of the console is called consent, and a client of a cluster is closed: these are no phases.
+OTHER_WORDS = {("console/form_handlers.py", "consent"), ("clusters/dask_cluster.py", "closed")}
 
 
 def compared(tree: ast.AST) -> set[str]:

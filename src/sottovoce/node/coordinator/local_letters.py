@@ -94,7 +94,7 @@ def letters_of(registry: Registry, database: str) -> Path | Database:
         raise InputError(
             f"study {registry.id}: expected its letters in {file}, or the --database where it "
             "began; nothing was sent",
-            hints=("sottovoce serve --database postgresql://…",),
+            hints=(ShellCommand("sottovoce serve --database postgresql://…"),),
         )
     if not database:
         return file
