@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from importlib import metadata
 
 ROOT = "sottovoce"
-EXTRAS = ("dask", "encoders", "frames", "metrics")
+EXTRAS = ("dask", "encoders", "frames", "metrics", "postgres", "remote")
 """What a product's machine may have; partners of benchmarks and tools of developers are no part."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[([^]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 
 
@@ -22,29 +22,37 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def needs(distribution: metadata.Distribution, extras: tuple[str, ...]) -> Iterator[str]:
-    """What a package requires, with these of its extras; markers of other systems are kept."""
+def needs(
+    distribution: metadata.Distribution, extras: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What a package requires with these of its extras, and with which of theirs.
+
+    Markers of other systems are kept.
+    """
     for line in distribution.requires or ():
         requirement, _, marker = line.partition(";")
         asked = _EXTRA.search(marker)
         found = _NAME.match(requirement)
         if found and (asked is None or asked[1] in extras):
-            yield canonical(found[0])
+            theirs = (name.strip() for name in (found[2] or "").split(","))
+            yield canonical(found[1]), tuple(filter(None, theirs))
 
 
 def components(extras: tuple[str, ...] = EXTRAS) -> dict[str, metadata.Distribution]:
     """Every installed package that the product loads or may load, by name."""
     found: dict[str, metadata.Distribution] = {}
+    seen: set[tuple[str, tuple[str, ...]]] = set()
     waiting = [(ROOT, extras)]
     while waiting:
-        name, asked = waiting.pop()
-        if name in found:
+        name, asked = wanted = waiting.pop()
+        if wanted in seen:
             continue
+        seen.add(wanted)
         try:
             found[name] = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue  # for another system, or an extra that is not installed
-        waiting += [(needed, ()) for needed in needs(found[name], asked)]
+        waiting += needs(found[name], asked)
     return dict(sorted(found.items()))
 
 
@@ -84,7 +92,7 @@ def bill(extras: tuple[str, ...] = EXTRAS) -> dict[str, object]:
             "dependsOn": sorted(
                 {
                     refs[needed]
-                    for needed in needs(one, extras if name == ROOT else ())
+                    for needed, _ in needs(one, extras if name == ROOT else ())
                     if needed in refs
                 }
             ),

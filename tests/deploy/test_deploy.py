@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,8 @@ def test_the_container_runs_as_somebody_who_is_not_root() -> None:
     lines = (DEPLOY / "Containerfile").read_text(encoding="utf-8").splitlines()
     instructions = [line.split()[0] for line in lines if re.match(r"[A-Z]+ ", line)]
     assert set(instructions) <= {
-        "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"
+        "FROM", "WORKDIR", "COPY", "ARG", "RUN",
+        "ENV", "USER", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD",
     }  # fmt: skip
     assert "USER 10001:10001" in lines
     assert lines.index("USER 10001:10001") > max(
@@ -94,6 +96,9 @@ def test_the_container_runs_as_somebody_who_is_not_root() -> None:
     )
     assert not [line for line in lines if line.startswith("FROM") and ":latest" in line]
     root = DEPLOY.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    for given in re.findall(r"EXTRAS=(\S+)", "\n".join(lines)):
+        assert set(given.split(",")) <= set(extras["optional-dependencies"]), given
     for line in lines:
         if line.startswith("COPY ") and "--from" not in line:
             assert all((root / name).exists() for name in line.split()[1:-1]), line

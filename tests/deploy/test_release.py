@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 RELEASED = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "src")
 ALLOWED = re.compile(
     r"(3-Clause )?BSD.*|0BSD|MIT.*|Apache.*|ISC.*|PSF-2\.0|Python Software Foundation License"
-    r"|Zlib|CC0-1\.0|MPL-2\.0|LGPL-3\.0-or-later"
+    r"|Zlib|CC0-1\.0|MPL-2\.0|LGPL-3\.0-(only|or-later)"
 )
 """Ours is Apache-2.0. MPL and LGPL are of libraries that are loaded as they are, never changed."""
 MOVES = {"cryptography"}
@@ -155,6 +155,15 @@ def test_every_licence_is_one_that_we_may_ship_beside_ours(sbom: ModuleType) -> 
         unknown = [part for part in parts if not ALLOWED.fullmatch(part)]
         # Where a package offers a choice, one that suits is enough.
         assert not unknown or (" OR " in licence and len(unknown) < len(parts)), (name, licence)
+
+
+def test_the_bill_of_materials_has_what_every_extra_of_the_product_brings(
+    sbom: ModuleType,
+) -> None:
+    not_the_product = {"bench", "corpora", "dev", "docs"}
+    assert set(sbom.EXTRAS) == set(PROJECT["optional-dependencies"]) - not_the_product
+    # One that is an extra of an extra: `psycopg[binary]`.
+    assert {"psycopg", "psycopg-binary", "fsspec"} <= set(sbom.components())
 
 
 def test_the_bill_of_materials_is_whole(sbom: ModuleType) -> None:
