@@ -539,7 +539,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "",
         remains="it can make the model or labels wrong, and the checks of numbers, which use what "
         "it dealt; it learns nothing by that, because it is told who takes part, rounded totals, "
-        "and who asks about how many rows, and nothing else",
+        "who asks about how many rows, random bytes of the evaluator, and nothing else",
     ),
     *OF_ANYBODY,
 )
