@@ -159,8 +159,8 @@ SINGLE_DOCUMENTS = Fact(
     "Columns of an encoder and of a kernel have no minimum: every document has all of them. So a "
     "document unlike all others has a say in the sealed model where a rare word has none, and a "
     "kernel remembers it best: whoever asks for the label of that very text, or of one near it, "
-    "gets a label that leans to the one it was trained with. That takes the text, and counts "
-    "against the budget.",
+    "gets a label that leans to the one it was trained with. A tail and a light penalty remember "
+    "it, too, though less. That takes the text, and counts against the budget.",
     ("SECURITY.md", CARD),
     _has_waves,
 )
