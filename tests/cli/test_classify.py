@@ -288,6 +288,12 @@ def test_a_column_says_how_far_each_label_is_from_another_one(
     call(site, *given)
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         assert [row["certainty"] for row in csv.DictReader(file)] == ["0.7500", "0.2500", "0.5000"]
+    call(site, *given[:2], tmp_path / "out.parquet", *given[3:])
+    assert parquet.read_table(tmp_path / "out.parquet")["certainty"].to_pylist() == [
+        0.75,
+        0.25,
+        0.5,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sottovoce.cli import options
 from sottovoce.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sottovoce.node.api import Classified
     from sottovoce.node.site.labelled import Found
@@ -193,9 +193,10 @@ class AnswerWriter:
 
     def _remarks(
         self, answer: "Classified", plan: "StudyPlan"
-    ) -> "Iterator[tuple[str, dict[int, str]]]":
+    ) -> "Iterator[tuple[str, Mapping[int, str | float]]]":
         """Each further column with its values, by row number."""
         from sottovoce.node.site.labelled import explained, margins
+        from sottovoce.sources import Format
 
         columns = self._columns
         if columns.remark is not None:
@@ -203,8 +204,11 @@ class AnswerWriter:
         if columns.because is not None:
             yield columns.because, dict(enumerate(map(explained, answer.because)))
         if columns.score is not None and answer.scores is not None:
-            far = margins(answer.scores, plan).tolist()
-            yield columns.score, {number: f"{place:.4f}" for number, place in enumerate(far)}
+            far = margins(answer.scores, plan).round(4).tolist()
+            # Numbers have a type in JSON and Parquet; in text they have one length.
+            typed = self._kind not in {Format.CSV, Format.TSV}
+            written = far if typed else [f"{place:.4f}" for place in far]
+            yield columns.score, dict(enumerate(written))
 
     def _write_tasks(
         self,

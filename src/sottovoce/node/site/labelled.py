@@ -58,7 +58,7 @@ def as_table(answers: Sequence[tuple[Document, Found]], plan: StudyPlan) -> Iter
 
 
 def remarked(
-    rows: Sequence[Document], column: str, remarks: Mapping[int, str]
+    rows: Sequence[Document], column: str, remarks: Mapping[int, str | float]
 ) -> Iterator[Document]:
     """The rows of a table with one more column."""
     for number, row in enumerate(rows):
