@@ -102,7 +102,7 @@ def check_one_end(evidence: Evidence) -> None:
     coordinator = honest[COORDINATOR]
     for name, site in honest.items():
         same = (site.finished, site.stop) == (coordinator.finished, coordinator.stop)
-        gone = name in coordinator.gone and _may_be_gone(evidence, name)
+        gone = not coordinator.goes_on_with(name) and _may_be_gone(evidence, name)
         left_out = gone and site.stop is not None and site.stop[3] == name
         if not same and not left_out:
             _broken(5, f"{name} ended with {site.phase} {site.stop}, not as the coordinator")

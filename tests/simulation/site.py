@@ -161,6 +161,11 @@ class Site:
     def gone(self) -> tuple[str, ...]:
         return self.state.record.gone
 
+    def goes_on_with(self, name: str) -> bool:
+        """At the coordinator: a seat has a place in the roster, and has not left."""
+        seated = {seat.name for each in self.state.record.seating for seat in each.seats}
+        return name in seated and name not in self.gone
+
     @property
     def ended(self) -> bool:
         return self.phase in _OVER or (self.finished and self.state.record.cleaned)
@@ -225,6 +230,10 @@ class Site:
                 written[name] = Codec().encode(record)
         if written or letters:
             self.journal.commit(letters=letters, notes=written)
+        dropped = [action for action in actions if isinstance(action, (DropSession, DropAll))]
+        for action in dropped:
+            # From the decision on, its letters change nothing.
+            self._stop_programs(action)
         self.todo += [action for action in actions if not isinstance(action, (Tell, *KEPT))]
 
     def kept(self, action: Action) -> dict[str, bytes]:
@@ -328,7 +337,10 @@ class Site:
                 self.course = self._opened(study)
                 self.happened.append(ConsentGiven(number, study))
             case RunAttempt(attempt):
-                self._run(attempt)
+                if self.name != COORDINATOR or self.state.runs(attempt):
+                    self._run(attempt)
+                else:
+                    self._drop(self._sitting(attempt)[0].session)
             case RecallAttempt(attempt):
                 self._recall(attempt)
             case KeepResult(attempt):

@@ -13,11 +13,13 @@ from sottovoce.course.control import (
     AskedQuery,
     Begin,
     Closed,
+    Leaving,
     Rejoined,
     Seating,
     control_session,
 )
 from sottovoce.course.training.actions import Action, RunAttempt
+from sottovoce.course.training.inputs import Heard
 from sottovoce.errors import ViolationError
 from sottovoce.node.coordinator.training_coordinator import TrainingCoordinator
 from sottovoce.node.seat.deciders import Effect, Waits
@@ -65,6 +67,33 @@ def test_a_second_table_after_the_dictionary_is_refused_by_every_site(
                 assert "a new roster came after sums were opened" in error.message
 
     asyncio.run(asyncio.wait_for(story(), 400))
+
+
+def test_an_attempt_that_a_later_decision_ended_never_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun after a crash, it could agree on a sum with a peer whom the next attempt leaves out."""
+    net, perform, begun = network(tmp_path, features="16"), TrainingCoordinator.perform, []
+
+    async def overtaken(self: TrainingCoordinator, action: Action) -> None:
+        first = isinstance(action, RunAttempt) and not begun
+        if not first or action.attempt.stage is not Stage.DICTIONARY:
+            await perform(self, action)
+            return
+        await self.take(Heard("valley", Leaving()))
+        await perform(self, action)
+        session = action.attempt.session(self.state.study)
+        begun.append(self.agent.journal.has_begun(session))
+
+    monkeypatch.setattr(TrainingCoordinator, "perform", overtaken)
+
+    async def story() -> None:
+        async with net.serving():
+            joining = (net.join(site) for site in ("north", "harbour", "valley"))
+            await asyncio.gather(*joining, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), 400))
+    assert begun == [False]
 
 
 class _Silent:

@@ -4,13 +4,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.letters import Chat, Noise, Plain
 from sottovoce.course.control import CONTROL, COORDINATOR, Closed
+from sottovoce.course.training.actions import DropSession
 from sottovoce.node.seat import seat_runtime
+from sottovoce.node.seat.decider_carrier import Carrier
 from sottovoce.node.seat.deciders import RunningProgram, Waits
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -136,6 +139,57 @@ def test_a_session_that_begins_again_is_not_ended_by_what_waited_for_the_one_bef
         for number in range(2):
             await agent._take(number + 2, letter(number))
         assert decider.ends == [again]
+
+    at_work(tmp_path, story)
+
+
+def test_a_program_that_is_set_aside_takes_no_other_step(tmp_path: Path) -> None:
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        running = await begun(agent)
+        before, waits = running.seat.waiting, [agent._take(1, letter(0)), agent._expire(running)]
+        async with agent.between_steps():
+            late = [asyncio.ensure_future(step) for step in (*waits, agent.leave(SESSION, ["bob"]))]
+            await asyncio.sleep(0)
+            agent.set_aside(SESSION)
+        await asyncio.gather(*late)
+        await agent._take(2, letter(1))
+        assert running.seat.waiting is before
+        assert await agent.drop(SESSION) is running
+        assert running.seat.finished
+        assert (decider.ends, decider.late) == ([], [])
+
+    at_work(tmp_path, story)
+
+
+class Deciding(Carrier[Any]):
+    """Drops a program, unless a sum was agreed on."""
+
+    agreed = False
+
+    def look(self) -> None:
+        self.state.seen = self.agreed
+
+    async def perform(self, action: Any) -> None: ...
+
+
+def test_a_decision_knows_the_step_that_was_under_way(tmp_path: Path) -> None:
+    def step(state: Any, happened: object, *, now: float) -> tuple[Any, tuple[Any, ...]]:
+        del happened, now
+        return state, () if state.seen else (DropSession(SESSION),)
+
+    async def story(agent: SeatRuntime, decider: Listening) -> None:
+        del decider
+        running = await begun(agent)
+        carrier = Deciding(agent, step, SimpleNamespace(records={}, seen=False))
+        async with agent.between_steps():
+            deciding = asyncio.ensure_future(carrier.take("somebody left"))
+            await asyncio.sleep(0.01)
+            carrier.agreed = True
+        await deciding
+        assert agent.running == {SESSION: running}
+        carrier.agreed = False
+        await carrier.take("somebody left")
+        assert agent.running == {}
 
     at_work(tmp_path, story)
 

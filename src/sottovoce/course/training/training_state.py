@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sottovoce.course.phases import Phase
+from sottovoce.course.phases import STAGES, Phase
 from sottovoce.course.terms import Terms
 from sottovoce.course.training.inputs import (
     ProgramEnded,
@@ -68,6 +68,10 @@ class Training:
     def session(self) -> bytes:
         """The session of the current attempt."""
         return self.attempt.session(self.study)
+
+    def runs(self, attempt: Attempt) -> bool:
+        """Whether this attempt is the current one: a later decision may have ended it."""
+        return self.phase in STAGES and attempt == self.attempt
 
     def unseen(self, seats: Iterable[str], *, seconds: float, now: float) -> tuple[str, ...]:
         """The seats without a request for this time; a new process counts from its own start."""

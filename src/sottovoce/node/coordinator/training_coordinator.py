@@ -145,7 +145,7 @@ class TrainingCoordinator(Carrier[Training]):
             case TakeSeat(study):
                 self._sit(study)
             case RunAttempt(attempt):
-                await agent.begin(*self._sitting(attempt), label=_label(attempt))
+                await self._run(attempt)
             case RecallAttempt(attempt):
                 running = await agent.recall(*self._sitting(attempt), label=_label(attempt))
                 self._course.keep(attempt, running.seat.result)
@@ -166,6 +166,19 @@ class TrainingCoordinator(Carrier[Training]):
         assert isinstance(action, Keep)
         self._keep(action.attempt)
         return {**agreement_notes(self._course), **training_notes(self._course)}
+
+    async def _run(self, attempt: Attempt) -> None:
+        """Begin or continue an attempt, unless another decision has ended it meanwhile.
+
+        No decision comes while it begins: letters that waited for it may agree on a sum.
+        """
+        sitting, program = self._sitting(attempt)
+        async with self._turn:
+            if self.state.runs(attempt):
+                await self.agent.begin(sitting, program, label=_label(attempt))
+            else:
+                # Letters that came for it, or will come, wait for nothing.
+                await self.agent.drop(sitting.session)
 
     def _keep(self, attempt: Attempt) -> None:
         """Keep the result for its stage."""

@@ -107,9 +107,8 @@ class Carrier(ABC, Generic[S]):
         A step without letters may go to disk with another `commit`.
         """
         async with self._turn:
-            self.look()
             before = self.state.records
-            self.state, actions = self._step(self.state, happened, now=self.now())
+            actions = await self._decided(happened)
             written = dict(notes or {})
             letters: list[tuple[str, Message]] = []
             for action in actions:
@@ -128,6 +127,22 @@ class Carrier(ABC, Generic[S]):
             self._actions += [action for action in actions if not isinstance(action, (Tell, *KEPT))]
         self._due.set()
         self._show()
+
+    async def _decided(self, happened: object) -> tuple[Action, ...]:
+        """Decide between two steps of our programs; those that are dropped take no other step.
+
+        A sum that a step agrees on is known to every later decision, and after the decision to
+        begin again without a seat no step agrees on a sum with it.
+        """
+        async with self.agent.between_steps():
+            self.look()
+            self.state, actions = self._step(self.state, happened, now=self.now())
+            for action in actions:
+                if isinstance(action, DropSession):
+                    self.agent.set_aside(action.session)
+                elif isinstance(action, DropAll):
+                    self.agent.set_aside(*self.agent.running)
+        return actions
 
     # Actions.
 
@@ -199,7 +214,7 @@ async def stop_programs(agent: SeatRuntime, action: DropSession | DropAll | Leav
         case DropSession(session):
             await agent.drop(session)
         case DropAll():
-            for session in tuple(agent.running):
+            for session in (*agent.running, *agent.aside):
                 await agent.drop(session)
         case LeaveOut(session, parties):
             await agent.leave(session, parties)

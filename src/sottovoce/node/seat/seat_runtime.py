@@ -79,6 +79,8 @@ class SeatRuntime:
         self.waits = waits
         self.tell_watcher = on_event
         self.running: dict[bytes, RunningProgram] = {}
+        # Programs that take no other step, and are dropped soon.
+        self.aside: dict[bytes, RunningProgram] = {}
         self.decider: Decider = NoDecider()
         self.poll = LONGEST_WAIT
         # Raises if nothing may leave any longer; called before every letter.
@@ -118,9 +120,10 @@ class SeatRuntime:
 
     async def close(self) -> None:
         """Stop where we are, as a crash would; the journal has everything."""
-        for running in self.running.values():
+        for running in (*self.running.values(), *self.aside.values()):
             await self.do(running.seat.close)
         self.running.clear()
+        self.aside.clear()
         await self.do(self.audit.flush)
         await self.do(self.journal.close)
         self._thread.shutdown(wait=False)
@@ -179,11 +182,22 @@ class SeatRuntime:
             seat = await self.do(DurableSeat.recall, self.journal, sitting, program)
         return RunningProgram(sitting, *label, seat, self._clock())
 
+    def between_steps(self) -> asyncio.Lock:
+        """Held while no program takes a step."""
+        return self._turn
+
+    def set_aside(self, *sessions: bytes) -> None:
+        """Let these programs take no other step, from now on; `drop` stops them soon."""
+        for session in sessions:
+            self._over.add(session)
+            if (running := self.running.pop(session, None)) is not None:
+                self.aside[session] = running
+
     async def drop(self, session: bytes) -> RunningProgram | None:
         """Stop the program of a session; return it if it still ran."""
         async with self._turn:
             self._over.add(session)
-            running = self.running.pop(session, None)
+            running = self.running.pop(session, None) or self.aside.pop(session, None)
             if running is not None:
                 # In the seat's thread, so that a running step ends first.
                 await self.do(running.seat.close)
@@ -214,7 +228,8 @@ class SeatRuntime:
             return
         async with self._turn:
             for party in parties:
-                if party in running.sitting.partners and not running.seat.finished:
+                here = self.running.get(session) is running and not running.seat.finished
+                if here and party in running.sitting.partners:
                     await self.do(running.seat.leave, party)
         self._settle(running)
 
@@ -477,7 +492,8 @@ class SeatRuntime:
 
     async def _expire(self, running: RunningProgram) -> None:
         async with self._turn:
-            if running.seat.finished or running.due(self.waits) > self._clock():
+            here = self.running.get(running.sitting.session) is running
+            if not here or running.seat.finished or running.due(self.waits) > self._clock():
                 return
             if isinstance(running.waiting, Receive):
                 running.since = self._clock()
