@@ -111,6 +111,11 @@ class Machine:
         os.kill(self.pid, number)
 
 
+def assert_weights(weights: "np.ndarray[Any, Any]", expected: "np.ndarray[Any, Any]") -> None:
+    """These weights are those, as exactly as fixed point says."""
+    np.testing.assert_allclose(weights, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+
 @dataclass
 class Village:
     """All machines of one study."""
@@ -262,7 +267,19 @@ class Village:
         `of` are those whose text is in it, if there were more.
         """
         weights, expected = self.weights(*names), self.scene.undisturbed(*(of or names))
-        np.testing.assert_allclose(weights, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+        assert_weights(weights, expected)
+
+    def check_left(self, *gone: str, stage: str) -> None:
+        """The others hold the model of a study in memory that these sites leave in this stage.
+
+        In the agreement there is a new roster: they never were in the study.
+        """
+        stay = [site for site in self.sites if site not in gone]
+        never = stage == "agreement"
+        expected = (
+            self.scene.undisturbed(*stay) if never else self.scene.left_by(*gone, stage=stage)
+        )
+        assert_weights(self.weights(*stay), expected)
 
     def bodies(self) -> list[ReadBody]:
         """Every body that the coordinator's process has read of a letter, in order."""
