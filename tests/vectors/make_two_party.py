@@ -1,6 +1,6 @@
 """Make tests/vectors/two_party.json: conversations between evaluator and key holder, good and bad.
 
-Run from the repository: PYTHONPATH=tests python tests/vectors/make_two_party.py
+Run from the repository: PYTHONPATH=.:tests python tests/vectors/make_two_party.py
 Toy keys and all entropy come from seeds, so the same bytes come out every time.
 """
 
