@@ -19,9 +19,11 @@ def test_a_row_holds_what_both_took(engine: Engine) -> None:
     (row,) = measure([trial], kind=InsecureToyPlan, key_bits=768)
     assert (row["engine"], row["features"], row["documents"]) == (engine, 16, 120)
     assert row["ratio"] == row["network_seconds"] / row["memory_seconds"]
-    assert row["messages"] > 100
     assert row["network_labels_per_s"] > 0
-    assert row["requests"] > row["letters"] > 100
+    # Every message of the study is a letter, and machines write a few more to begin and to end.
+    # One request carries several, and acknowledges others: there are fewer requests than letters.
+    assert row["letters"] > row["messages"] > 100
+    assert 100 < row["requests"] < row["letters"]
     assert row["megabytes"] > 0
     assert 0 < row["rehearsal_seconds"] < row["network_seconds"]
 
