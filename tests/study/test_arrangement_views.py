@@ -1,10 +1,11 @@
 """What anybody saw in any arrangement: noise, in which attacks find no row of anybody."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.examples.arrangements import BY_NAME, one_draw
@@ -17,7 +18,8 @@ from sottovoce.protocols.blind_sum.rounds import TwoPeersWarning
 from sottovoce.protocols.two_party.comparison import BlindedTests
 from sottovoce.protocols.view import View, leaves
 from sottovoce.study.stages.encrypted.outsourced import OwnersModel
-from sottovoce.text.features import FeatureReader
+from sottovoce.study.stages.holdings import HeldSpace, read_rows
+from sottovoce.text.documents import Document
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{TwoPeersWarning.__module__}.TwoPeersWarning")
 # What the key holder is meant to read: an owner its own model, and which of blinded values are 0.
@@ -78,27 +80,48 @@ def numbers_in(view: View, outcome: StudyOutcome, *, opens: bool) -> Iterator[An
             yield leaf
 
 
+def truth(outcome: StudyOutcome, peer: str, documents: Sequence[Document]) -> tuple[Any, list[int]]:
+    """A peer's rows among all columns of the study, zero in those of others, and labels ±1."""
+    study, model = outcome.study, outcome.models[peer]
+    examples = read_rows(study, model.space, peer, documents, key=model.key)
+    rows = examples.unit()
+    if study.plan.arrangement.by_features:
+        rows = HeldSpace.of(study, model.space, peer).lifted(rows, common=True)
+    signs = [
+        1 if document.label == "sick" else -1
+        for document, places in zip(documents, examples.places, strict=True)
+        for _ in places
+    ]
+    return rows, signs
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", BY_NAME)
 def test_attacks_find_no_row_of_anybody(name: str) -> None:
     outcome, parts = asked(name), BY_NAME[name].parts
     roster, modulus = outcome.study.roster, outcome.trained.key.public.modulus
-    model = outcome.models["north"]
-    examples = FeatureReader(model.space, model.key).read(parts["north"])
-    truth = examples.unit()
-    signs = [
-        1 if document.label == "sick" else -1
-        for document, rows in zip(parts["north"], examples.places, strict=True)
-        for _ in rows
-    ]
+    truths = {peer: truth(outcome, peer, documents) for peer, documents in parts.items()}
     for organisation in {participant.organisation for participant in roster.participants}:
-        if organisation == roster.organisation("north"):
-            continue  # the rows are its own
         opens = organisation == roster.organisation(roster.coordinator)
         seen = [
             number
             for view in outcome.seen_by(organisation)
             for number in numbers_in(view, outcome, opens=opens)
         ]
+        assert seen, organisation
         report = attack_everything(seen, modulus=modulus)
-        assert score(report.documents, truth, signs).matched == 0, organisation
+        for peer, rows_and_signs in truths.items():
+            if organisation != roster.organisation(peer):  # else the rows are its own
+                assert score(report.documents, *rows_and_signs).matched == 0, (organisation, peer)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name.startswith("features-")])
+def test_attacks_would_find_rows_of_a_peer_with_columns_of_its_own(name: str) -> None:
+    outcome = asked(name)
+    for peer, documents in BY_NAME[name].parts.items():
+        rows, signs = truth(outcome, peer, documents)
+        signatures = np.random.default_rng(1).choice([-1, 1], (2 * len(signs), len(signs)))
+        rados = signatures @ (rows.toarray() * np.array(signs)[:, np.newaxis])
+        report = attack_everything([signatures, rados])
+        assert score(report.documents, rows, signs).matched > 0, peer
