@@ -33,7 +33,8 @@ def test_the_page_says_what_the_folds_choose_of_schedules() -> None:
     united, few, study = measure(SCHEDULES, seeds=20)
     assert united["chosen"] == united["in the table"]
     assert few["chosen"] == "10 steps, rate 1/2, penalty 1/16"
-    assert (round(few["error on test rows"], 3), round(few["of the table's"], 3)) == (0.111, 0.111)
+    shown = [round(few[name], 3) for name in ("error on test rows", "sd", "of the table's")]
+    assert shown == [0.112, 0.016, 0.111]
     assert study["chosen"] == "8 documents a rado, 24 steps"
     shown = [round(study[name], 3) for name in ("error on test rows", "sd", "of the table's")]
     assert shown == [0.097, 0.01, 0.111]
