@@ -23,7 +23,7 @@ name = "urgency of notes"
 coordinator = "Institute"
 approval = "none needed: made up"
 labels = ["routine", "urgent"]
-features = 48
+features = 512
 query_budget = 4000
 
 [peers]
@@ -163,9 +163,11 @@ def test_a_study_over_two_servers_and_a_database_of_which_the_first_is_killed(
 
 @pytest.mark.soak
 def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None:
-    documents = notes(600)
+    """Without kills 255 to 262 of the 300 labels are right; who learnt nothing gets 150."""
+    documents = notes(900)
+    unseen = [document for site in SITES for document in documents[site][-100:]]
     for site in SITES:
-        write(tmp_path / f"{site}.csv", documents[site][:-20])
+        write(tmp_path / f"{site}.csv", documents[site][:-100])
     here = Commands(tmp_path)
     created(tmp_path, here, here.port)
     serve = ("serve", "--host", "127.0.0.1", "--port", str(here.port))
@@ -186,12 +188,12 @@ def test_commands_that_are_killed_go_on_and_label_a_file(tmp_path: Path) -> None
         here.kill("harbour")
         here.start("harbour", "join", "--yes")
         assert here.running["valley"].wait(240) == 0
-        write(tmp_path / "new.csv", documents["valley"][-20:], labelled=False)
+        write(tmp_path / "new.csv", unseen, labelled=False)
         here.run("valley", "classify", "new.csv", "--out", "labelled.csv")
         with (tmp_path / "labelled.csv").open() as file:
             results = [list(row.values())[-1] for row in csv.DictReader(file)]
-        right = sum(a == b.label for a, b in zip(results, documents["valley"][-20:], strict=True))
-        assert right >= 15
+        right = sum(a == b.label for a, b in zip(results, unseen, strict=True))
+        assert right >= 240
         for site in SITES:
             here.run(site, "ledger", "verify")
     finally:
