@@ -7,6 +7,7 @@ import os
 import random
 import time
 import tracemalloc
+from asyncio.sslproto import SSLProtocol
 
 import pytest
 
@@ -222,6 +223,38 @@ def test_headers_that_are_no_text_are_the_caller_s_mistake(tmp_path, name):
             return check(await throw(served, head + name + b": a\xff\r\n\r\n"))
 
     assert asyncio.run(story()) == [400]
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["reads the answer", "hangs up at once"])
+def test_a_connection_that_said_nonsense_is_freed_without_the_collector(tmp_path, waits):
+    """Its buffers have 256 KB, and the collector comes the later the more the server holds."""
+
+    async def say(served):
+        context = client_context(served.fingerprint)
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.server.port, ssl=context)
+        writer.write(b"no HTTP at all\r\n\r\n")
+        if waits:
+            await reader.read()
+        writer.transport.abort()
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            await asyncio.gather(*(say(served) for _ in range(20)))
+            for _ in range(100):
+                await asyncio.sleep(0.05)
+                if not served.server.connections:
+                    break
+            # Tasks of the last connection may still have their last turn.
+            await asyncio.sleep(0.1)
+            assert not served.server.connections
+            return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(story()) == 0
+    finally:
+        gc.enable()
 
 
 @pytest.mark.soak

@@ -107,6 +107,10 @@ class LimitedConnection(web.RequestHandler):
         message: str | None = None,  # noqa: ARG002 - it quotes the request, so it is not used
     ) -> web.StreamResponse:
         """Answer invalid HTTP or a failed handler with a problem document, without a log."""
+        if exc is not None:
+            # Its frames hold the connection, and one of them the error: 256 KB of buffers that only
+            # the collector of cycles would free, some time later.
+            exc.__traceback__ = None
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was already begun")
         if isinstance(exc, UnicodeError):
