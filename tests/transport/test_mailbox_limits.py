@@ -170,7 +170,7 @@ def test_a_full_disk_refuses_stores_nothing_and_recovers(tmp_path):
             lambda to: to.execute("PRAGMA page_count").fetchone()[0]
         )
         await mailbox._committer.submit(
-            lambda to: to.execute(f"PRAGMA max_page_count = {pages + 4}").fetchone()
+            lambda to: to.execute(f"PRAGMA max_page_count = {pages + 2}").fetchone()
         )
         results = await asyncio.gather(
             mailbox.post(letter(0, os.urandom(60_000))),
