@@ -3,12 +3,13 @@
 import asyncio
 
 from sottovoce.course.control import LedgerHead
-from sottovoce.errors import LedgerError, WithdrawnError
+from sottovoce.errors import LedgerError, MalformedError, WithdrawnError
 from sottovoce.keyfiles import storage
 from sottovoce.ledger import Entry, LineKind, SiteLedger, parse_receipt, receipt_path
 from sottovoce.node.approval import Gate, Gatekeeper
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
+from sottovoce.wire.codec import tag_of
 
 
 class LetterAudit:
@@ -103,6 +104,14 @@ class LetterAudit:
 
     def _entry(self, what: LineKind, letter: Letter, kind: str, stage: str) -> Entry:
         return Entry.of_letter(what, letter, study=self._study, stage=stage, kind=kind)
+
+
+def kind_of(letter: Letter) -> str:
+    """The kind of a letter that is not sealed."""
+    try:
+        return tag_of(letter.body)
+    except MalformedError:
+        return "unreadable"
 
 
 def _refused(outgoing: Outgoing) -> WithdrawnError:

@@ -37,12 +37,13 @@ from sottovoce.node.seat.deciders import (
 from sottovoce.node.seat.departures import AtOnce, Departures
 from sottovoce.node.seat.durable_seat import DurableSeat, SeatSession
 from sottovoce.node.seat.early_letters import EarlyLetters
+from sottovoce.node.seat.letter_audit import kind_of
+from sottovoce.node.seat.receipts import Receipts
 from sottovoce.protocols.conversation import Party, Receive
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing
 from sottovoce.study.relay import Letter
 from sottovoce.transport.server.limits import LONGEST_WAIT
-from sottovoce.wire.codec import tag_of
 
 T = TypeVar("T")
 D = TypeVar("D", bound=Decider)
@@ -53,8 +54,6 @@ _ACKNOWLEDGE_EVERY = 64
 _LONG = 2.0
 # Lines of our ledger after which the coordinator is told its length.
 _MILESTONES = frozenset({"done", "asked-query", "asked-evaluation"})
-# Seconds that a seat waits for the last receipt when it ends; it can ask for it later.
-_RECEIPT_SECONDS = 5.0
 
 
 class SeatRuntime:
@@ -92,6 +91,7 @@ class SeatRuntime:
         self.control = control
         self.numbers = ControlNumbers(name, journal, control)
         self.early = EarlyLetters()
+        self.receipts = Receipts()
         self._over: set[bytes] = set()
         self._stages: dict[bytes, str] = {}
         self._read = self._acknowledged = 0
@@ -101,8 +101,6 @@ class SeatRuntime:
         self._moved = asyncio.Event()
         self._drained = asyncio.Event()
         self._arrived = asyncio.Event()
-        self._receipt_came = asyncio.Event()
-        self._receipted = 0
         self._sending = False
         self._written_down: Outgoing | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"seat {name}")
@@ -290,7 +288,7 @@ class SeatRuntime:
         else:
             # Late or repeated letters have a line in the ledger too.
             stage = self._stages.get(letter.session, "earlier")
-            await self.do(self.audit.came, letter, _tag(letter), stage)
+            await self.do(self.audit.came, letter, kind_of(letter), stage)
 
     async def _keep_early(self, position: int, letter: Letter) -> None:
         """Keep a letter for a session that begins later."""
@@ -344,11 +342,11 @@ class SeatRuntime:
             await self.do(self.audit.came, letter, "unreadable", "control")
             await self.decider.hear(sender, Failed(b"", "MalformedError", sender), notes)
             return
-        await self.do(self.audit.came, letter, tag_of(letter.body), "control")
+        await self.do(self.audit.came, letter, kind_of(letter), "control")
         if isinstance(message, LedgerReceipt) and self.name != COORDINATOR:
-            self._receipted = await self.do(self.audit.receipt, message.receipt)
+            entries = await self.do(self.audit.receipt, message.receipt)
             await self.commit_notes(notes)
-            self._receipt_came.set()
+            self.receipts.came(entries)
             return
         try:
             await self.decider.hear(sender, message, notes)
@@ -389,14 +387,6 @@ class SeatRuntime:
         head = await self.do(self.audit.head)
         await self.commit(Effect({}, [(COORDINATOR, head)]))
         return head.entries
-
-    async def receipted(self, entries: int) -> None:
-        """Wait for a receipt of this number of lines, up to a limit."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_RECEIPT_SECONDS):
-                while self._receipted < entries:
-                    self._receipt_came.clear()
-                    await self._receipt_came.wait()
 
     async def _next_to_leave(self) -> Outgoing | None:
         """The next letter that may leave, with its line in the ledger."""
@@ -506,11 +496,3 @@ class SeatRuntime:
     def announce(self, what: str, whom: Sequence[str], until: float) -> None:
         """Emit an event: this seat waits, for whom and until when."""
         self.tell_watcher(SeatWaiting(self.study, self.name, what, tuple(whom), until))
-
-
-def _tag(letter: Letter) -> str:
-    """The kind of a letter that is not sealed."""
-    try:
-        return tag_of(letter.body)
-    except MalformedError:
-        return "unreadable"

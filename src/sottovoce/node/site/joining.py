@@ -220,7 +220,7 @@ class _JoiningSeat:
         forget = partial(forget_sessions, agent, audit)
         kept = {**agreement_notes(course), **share_notes(course)}
         await participant.take(CleanedUp(), kept, commit=forget)
-        await agent.receipted(await agent.tell_head())
+        await agent.receipts.reach(await agent.tell_head())
         await agent.acknowledge()
 
     async def _again(
@@ -282,7 +282,7 @@ class _JoiningSeat:
             if await agent.do(agent.journal.note, "ended") is None:
                 await agent.do(audit.note, LineKind.END, "the study ended without a model")
                 await forget_sessions(agent, audit, {"ended": b""})
-                await _unless_over(working, agent.receipted(await agent.tell_head()))
+                await _unless_over(working, agent.receipts.reach(await agent.tell_head()))
                 await _unless_over(working, agent.acknowledge())
             # An error of this site may quote its data: it is shown here, and no file keeps it.
             reason, party = "it left, because of an error at this site", ""

@@ -65,7 +65,7 @@ class HolderNonce(Message, frozen=True):
     """Random bytes of one run of the second holder, to which everything dealt is bound."""
 
     discloses: ClassVar = Disclosure(
-        seen_by="the dealer",
+        seen_by="the dealer, sealed against the coordinator",
         reveals="nothing: random bytes, bound to this run of the evaluator",
         assuming=DEALER_POOLS_WITH_NEITHER,
     )
