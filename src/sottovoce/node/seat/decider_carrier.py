@@ -177,7 +177,7 @@ class Carrier(ABC, Generic[S]):
         """Perform one action of a step."""
 
     def kept(self, action: Action) -> Mapping[str, bytes]:
-        """Further notes that go to disk with the record."""
+        """Further notes that go to disk with the record; most deciders ask for none."""
         raise NotImplementedError(action)
 
     def look(self) -> None:
