@@ -12,7 +12,7 @@ from sottovoce.study.adversaries import FACTS, POOLS
 
 HEAD = """# Adversaries: who could do what by deviating, and what stops it
 
-Made from `docs/deviations.py`, `docs/deviations_of_anybody.py` and `study/adversaries.py` by
+Made from the files `docs/deviations*.py` and `study/adversaries.py` by
 `docs/make_adversaries.py`; a test compares. The protocols assume that everyone follows them and
 may be curious about what they see. This page is about those who do not follow them: what is
 impossible, what is found out, and what nothing stops. Each test that is named here plays the
