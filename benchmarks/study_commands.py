@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 
 def train(
+    data: Annotated[
+        Path | None, typer.Option(help="Any labelled source; else made-up documents.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
     features: Annotated[
         str, typer.Option(help="Features of engine shares, with commas; empty for none.")
     ] = "512,1024,2048,4096",
@@ -35,8 +40,8 @@ def train(
 ) -> None:
     """Sealed training beside plaintext training on pooled documents, CPU of all parties added.
 
-    Four peers (in engine quorum as many as there are members), two classes, a key of 3072 bits,
-    made before the clock starts. Engines quorum and paillier learn from the fewest documents
+    Four peers (in engine quorum as many as there are members), a key of 3072 bits, made before
+    the clock starts. Engines quorum and paillier learn from the fewest documents
     only. `member_ratio` is what one member spends, beside plaintext. `peak_mb` is the most
     memory that all parties of the sealed training had together, in one process.
 
@@ -47,13 +52,24 @@ def train(
       python -m benchmarks train --features 8192 --documents 10000 --rows shares
       python -m benchmarks train --quorum 2048 --members 3,5 --documents 10000 --rows quorum
       python -m benchmarks train --paillier 32 --documents 10000 --rows paillier
+      python -m benchmarks train --data reviews.csv --text text --label label --documents 10000
     """
-    from benchmarks.studies.train import KEY_BITS, PEERS, measure, trials
+    from benchmarks.studies.train import (
+        KEY_BITS,
+        PEERS,
+        LabelledText,
+        TrainTrial,
+        measure,
+        trials,
+    )
     from sottovoce.cli.terminal.measurements import show
+    from sottovoce.sources import SourceOptions
     from sottovoce.study.choices import Engine
 
     sizes, engines = _numbers("documents", documents), _engines("rows", rows)
     fewest = sorted(sizes)[:1]
+    source = LabelledText.read(data, SourceOptions(text=text, label=label)) if data else None
+    like = TrainTrial(Engine.SHARES, 1, 1, rounds=rounds, source=source)
     wanted = [
         trial
         for engine, widths, counts, peers in (
@@ -61,7 +77,7 @@ def train(
             (Engine.QUORUM, _numbers("quorum", quorum), fewest, _numbers("members", members)),
             (Engine.PAILLIER, _numbers("paillier", paillier), fewest, (PEERS,)),
         )
-        for trial in trials(engine, features=widths, documents=counts, peers=peers, rounds=rounds)
+        for trial in trials(engine, features=widths, documents=counts, peers=peers, like=like)
         if engine in engines
     ]
     measured = []

@@ -5,17 +5,21 @@ programs that run between machines. The partner is our own plaintext pipeline on
 in one place: counting, choosing features, reading, moments, solve. Both run on one thread.
 `sklearn_seconds` is what scikit-learn takes for as much (`TfidfVectorizer`, `SelectKBest`,
 `RidgeClassifier`): it reads text once, where peers read it three times, to hide rare words.
-Documents and the Paillier key are made before the clock starts. In engine quorum every peer is a
-member: `member_ratio` is what one of them spends, the coordinator's work shared out evenly.
+Documents are made up, unless a source of labelled text is named: made-up words have one eigenvalue
+far above all others, real ones have not, and a solve takes fewer steps. Documents and the Paillier
+key are made before the clock starts. In engine quorum every peer is a member: `member_ratio` is
+what one of them spends, the coordinator's work shared out evenly.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
+from benchmarks.accuracy.accuracy import label_of
 from benchmarks.studies.rosters import roster_for
 from benchmarks.studies.text import LABELLING, synthetic_documents
 from benchmarks.timing import cpu_seconds, forget_peak, one_thread, peak_megabytes
@@ -23,16 +27,20 @@ from sottovoce.cli.terminal.measurements import Row
 from sottovoce.course.trained_study import StudyOutcome
 from sottovoce.course.training.memory import run_study
 from sottovoce.entropy import SystemEntropy
+from sottovoce.errors import InputError
 from sottovoce.estimators.plain_text import PlainText, accuracy
 from sottovoce.paillier import SecretKey
 from sottovoce.protocols.runner import Meddler
 from sottovoce.protocols.seat import Packet
 from sottovoce.protocols.shares.handover import EncryptedShare
+from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.choices import Engine
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.stages.quorum_contributions import SpectrumShare
 from sottovoce.text.documents import Document
+from sottovoce.text.labels import Labels
+from sottovoce.text.splits import position
 from sottovoce.wire.codec import tag_of
 
 Progress = Callable[[str], None]
@@ -47,6 +55,7 @@ KEY_BITS = 3072
 TEST_DOCUMENTS = 1_000
 # So many labels are wrong on purpose: nobody can be right everywhere.
 WRONG = 0.1
+_ORDER = "order of a corpus to train from"
 
 
 @dataclass(frozen=True)
@@ -58,12 +67,13 @@ class TrainTrial:
     documents: int
     peers: int = PEERS
     rounds: int = 1
+    source: "LabelledText | None" = None
 
     def plan(self, kind: type[StudyPlan] = StudyPlan, *, key_bits: int = KEY_BITS) -> StudyPlan:
-        """Two classes, no document held out, and a budget that the test documents fit into."""
+        """No document held out, and a budget that the test documents fit into."""
         return kind(
             "bench train",
-            LABELLING.labels,
+            self.source.labels if self.source else LABELLING.labels,
             features=self.features,
             engine=self.engine,
             key_bits=key_bits,
@@ -72,17 +82,43 @@ class TrainTrial:
         )
 
 
+@dataclass(frozen=True)
+class LabelledText:
+    """Real documents in an order that follows from what they say, and their classes."""
+
+    documents: Sequence[Document] = field(repr=False)
+    labels: Labels
+
+    @classmethod
+    def read(cls, place: Path, options: SourceOptions) -> "LabelledText":
+        """Every labelled document of a source, one of each text."""
+        found = {document.text: document for document in open_source(place, options)}
+        documents = sorted(found.values(), key=lambda document: position(document, purpose=_ORDER))
+        return cls(documents, Labels.distinct(map(label_of, documents)))
+
+    def some(self, number: int) -> Sequence[Document]:
+        """The first so many."""
+        if number > len(self.documents):
+            raise InputError(
+                f"expected at least {number:,} different documents, found {len(self.documents):,}",
+                hints=(f"--documents {max(len(self.documents) - TEST_DOCUMENTS, 0)}",),
+                place="--data",
+            )
+        return self.documents[:number]
+
+
 def trials(
     engine: Engine,
     *,
     features: Sequence[int],
     documents: Sequence[int],
     peers: Sequence[int] = (PEERS,),
-    rounds: int = 1,
+    like: TrainTrial | None = None,
 ) -> list[TrainTrial]:
-    """Every size with every number of documents and of peers."""
+    """Every size with every number of documents and of peers; the rest as in `like`."""
+    rest = like or TrainTrial(engine, 1, 1)
     return [
-        TrainTrial(engine, width, count, number, rounds)
+        replace(rest, engine=engine, features=width, documents=count, peers=number)
         for count in documents
         for width in features
         for number in peers
@@ -125,14 +161,19 @@ class PeersAndTest:
 
     @classmethod
     def of(cls, trial: TrainTrial) -> "PeersAndTest":
-        """Made-up documents, dealt to the peers in turn, with some labels wrong."""
-        made = list(_mislabelled(synthetic_documents(trial.documents + TEST_DOCUMENTS)))
+        """Documents dealt to the peers in turn; if they are made up, with some labels wrong."""
+        number = trial.documents + TEST_DOCUMENTS
+        made = (
+            trial.source.some(number)
+            if trial.source
+            else list(_mislabelled(synthetic_documents(number)))
+        )
         training, test = made[: trial.documents], made[trial.documents :]
         # By tens, so that no peer gets a single class of labels that alternate.
         shares: list[list[Document]] = [[] for _ in range(trial.peers)]
         for start in range(0, len(training), 10):
             shares[start // 10 % trial.peers] += training[start : start + 10]
-        return cls({f"peer {number + 1}": part for number, part in enumerate(shares)}, test)
+        return cls({f"peer {number + 1}": part for number, part in enumerate(shares)}, list(test))
 
     @property
     def pooled(self) -> list[Document]:

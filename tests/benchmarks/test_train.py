@@ -7,8 +7,9 @@ from typer.testing import CliRunner
 
 from benchmarks.commands import app
 from benchmarks.studies import train as bench
-from benchmarks.studies.train import PeersAndTest, TrainTrial, measure, trials
+from benchmarks.studies.train import LabelledText, PeersAndTest, TrainTrial, measure, trials
 from sottovoce.errors import InputError
+from sottovoce.sources import SourceOptions, open_source
 from sottovoce.study import InsecureToyPlan
 from sottovoce.study.choices import Engine
 
@@ -59,6 +60,28 @@ def test_every_peer_has_its_share_of_both_classes() -> None:
     assert all(
         {"even", "odd"} == {document.label for document in part} for part in corpus.parts.values()
     )
+
+
+def test_documents_of_a_source_are_dealt_once_each(tmp_path) -> None:
+    place = tmp_path / "notes.csv"
+    lines = [f"note {number} is long,{'yes' if number % 3 else 'no'}" for number in range(1_100)]
+    place.write_text("\n".join(["text,label", *lines, lines[0]]) + "\n")
+    source = LabelledText.read(place, SourceOptions(text="text", label="label"))
+    assert (len(source.documents), source.labels.names) == (1_100, ("no", "yes"))
+    corpus = PeersAndTest.of(TrainTrial(Engine.SHARES, 64, 100, source=source))
+    dealt = [document.text for document in [*corpus.pooled, *corpus.test]]
+    assert len(dealt) == len(set(dealt)) == 1_100
+    assert dealt != [document.text for document in open_source(place)][:1_100]
+
+
+def test_a_source_with_too_few_documents_is_named(tmp_path) -> None:
+    place = tmp_path / "notes.csv"
+    lines = [f"note {number} is long,{number % 2}" for number in range(1_030)]
+    place.write_text("\n".join(["text,label", *lines]) + "\n")
+    source = LabelledText.read(place, SourceOptions(text="text", label="label"))
+    with pytest.raises(InputError, match="at least 1,100 different documents, found 1,030") as said:
+        PeersAndTest.of(TrainTrial(Engine.SHARES, 64, 100, source=source))
+    assert [str(hint) for hint in said.value.hints] == ["--documents 30"]
 
 
 def test_the_command_measures_the_sizes_that_it_is_told(monkeypatch) -> None:
