@@ -201,3 +201,46 @@ def test_how_far_the_mean_lies_is_said_to_be_published_only_where_it_is(engine: 
     assert ("how far the mean lies" in text) == (engine != "paillier")
     table = StudyCard(read_toy(BY_NAME["features-zero-shares"].text).rehearsed()).markdown()
     assert "how far the mean lies" not in table
+
+
+def text_card(*, engine: str = "", dealer: bool = False, **settings: object) -> str:
+    """The card of a small study of text, on one line."""
+    engine = engine or ("shares" if dealer else "paillier")
+    roster, _ = draw_roster(("a", "b", "c"), entropy=SeededEntropy(2), with_dealer=dealer)
+    plan = InsecureToyPlan("true", BINARY, features=32, key_bits=768, engine=engine, **settings)  # type: ignore[arg-type]
+    return " ".join(StudyCard(Study(plan, roster)).markdown().split())
+
+
+@pytest.mark.parametrize("dealer", [True, False])
+def test_where_every_peer_has_the_model_nobody_is_said_to_ask_or_to_hold_it_encrypted(
+    *, dealer: bool
+) -> None:
+    text = text_card(dealer=dealer, release="peers")
+    assert "peers keep the model, the coordinator the key" in text
+    assert "that the peer holds encrypted" not in text
+    assert "the dealer of a query" not in text
+    assert "For each query" not in text
+    assert "single scores stay with their site" in text
+
+
+@pytest.mark.parametrize("dealer", [True, False])
+def test_where_scores_are_told_they_are_not_counted_as_labels(*, dealer: bool) -> None:
+    text = text_card(dealer=dealer, release="margin")
+    assert "scores of documents, all told" in text
+    assert "some 32 scores of chosen documents are one a feature, and give it" in text
+    assert "labels of chosen documents" not in text.lower()
+    assert "no more than the asker's labels" not in text
+    assert "comparisons stay shared" not in text
+
+
+def test_an_asker_that_always_deals_for_itself_is_not_said_to_learn_labels_alone() -> None:
+    helped, alone = (text_card(dealer=True, verdict=verdict) for verdict in ("fss", "dgk"))
+    assert "no more than the asker's labels" in helped
+    assert "no more than the asker's labels" not in alone
+    assert "an asker that deals for itself" in alone
+    assert "an asker that deals for itself" not in helped
+
+
+def test_a_nonce_is_on_the_card_of_who_sends_one() -> None:
+    assert "`holder-nonce`" in text_card(dealer=True)
+    assert "`holder-nonce`" not in text_card()

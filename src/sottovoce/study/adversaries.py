@@ -8,7 +8,7 @@ compares all of them, and checks that every test named here exists.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sottovoce.study.choices import Engine
+from sottovoce.study.choices import Engine, Verdict
 from sottovoce.study.policy import Policy
 from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
@@ -35,8 +35,8 @@ def _is_encrypted(study: Study) -> bool:
 
 
 def _holds_ciphertexts(study: Study) -> bool:
-    """Whether peers hold the encrypted model."""
-    return not study.on_shares and not _is_quorum(study)
+    """Whether peers hold the model encrypted, and nobody in the clear."""
+    return _is_asked(study) and not _keeps_shares(study)
 
 
 def _asks_shares(study: Study) -> bool:
@@ -49,6 +49,11 @@ def _keeps_shares(study: Study) -> bool:
 
 def _counted_by_holders(study: Study) -> bool:
     return _keeps_shares(study) and _is_asked(study)
+
+
+def _is_helped_on_shares(study: Study) -> bool:
+    askers = study.roster.peers
+    return study.asks_shares and any(study.verdict_for(peer) is Verdict.FSS for peer in askers)
 
 
 def _deals_itself(study: Study) -> bool:
@@ -84,6 +89,10 @@ def _has_several_owners(study: Study) -> bool:
 
 def _is_asked(study: Study) -> bool:
     return study.plan.release.opens is not Opens.WEIGHTS
+
+
+def _tells_labels(study: Study) -> bool:
+    return study.plan.release.opens is Opens.LABELS
 
 
 def _is_evaluated(study: Study) -> bool:
@@ -171,7 +180,7 @@ LABELS = Fact(
     "four; sixteen a feature give it. So queries, evaluations and every penalty that is tried "
     "count against one budget.",
     ("SECURITY.md", "README.md", "docs/studies.md", CARD),
-    _is_asked,
+    _tells_labels,
 )
 
 HELPERS_COUNT = Fact(
@@ -211,15 +220,16 @@ ALONE = Fact(
     "that site's, though neither word nor site is named. From 2 on the evaluator leaves out what "
     "fewer sites have before the coordinator sees anything: the coordinator cannot tell whether "
     "one site has such a word or none. The evaluator sees how many sites have each nameless word; "
-    "an evaluator that is a site's own can test words by name.",
+    "an evaluator that is a site's own can test words by name. Engine `quorum` has no evaluator, "
+    "and no more than 1.",
     ("SECURITY.md", "docs/text.md", CARD),
     _has_counts,
 )
 
 DICTIONARIES = Fact(
-    "Which dictionary costs what: `joint` shows the coordinator these counts; `hashed` opens no "
-    "counts, and costs up to 8 points of accuracy; `given` opens none either, and everybody knows "
-    "its words.",
+    "Which dictionary costs what: `joint` shows the coordinator counts of nameless words; `hashed` "
+    "opens no counts, and costs up to 8 points of accuracy; `given` opens none either, and "
+    "everybody knows its words.",
     ("SECURITY.md", "docs/text.md", CARD),
     _has_text,
 )
@@ -310,9 +320,15 @@ POOLS: tuple[PoolingParties, ...] = (
     PoolingParties(
         "`shares` with labels on shares",
         "any two of coordinator, evaluator and dealer, once there is a model",
-        "the weights, and the rows of every query; an asker and any one of them no more than the "
-        "asker's labels, and with the coordinator in an evaluation the ROC's counts of its rows",
+        "the weights, and the rows of every query",
         applies=_asks_shares,
+    ),
+    PoolingParties(
+        "`shares` with labels on shares",
+        "an asker for whom the dealer deals, and any one of coordinator, evaluator and dealer",
+        "no more than the asker's labels, and with the coordinator in an evaluation the ROC's "
+        "counts of its rows",
+        applies=_is_helped_on_shares,
     ),
     PoolingParties(
         "`shares` with labels on shares",

@@ -70,7 +70,8 @@ Release.MARGIN = Release(
     first_page="Nobody is handed the model. A peer gets scores of its own documents, at most "
     "{budget}; as many scores as the model has words give it away.",
     caveat="The weights are sealed; scores are given to the peer that asks.",
-    risk=_ASKING_TELLS,
+    risk="A peer that asks for as many scores as there are features (at most {budget}) knows the "
+    "model.",
 )
 Release.PEERS = Release(
     "peers",

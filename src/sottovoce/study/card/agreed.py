@@ -197,9 +197,10 @@ def _evaluation(study: Study) -> Iterator[str]:
         points = ", ".join(f"{markdown(name)} above {point:g}" for name, point in named)
         yield f"- Operating point (scores are near -1 and 1): {points}."
     if plan.draws_roc:
+        kept = "comparisons stay shared" if plan.counts_sealed else "scores stay with their site"
         yield (
-            f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single "
-            "comparisons stay shared, and only sums over all peers are opened."
+            f"- Its ROC is looked at {len(plan.thresholds)} public thresholds; single {kept}, and "
+            "only sums over all peers are opened."
         )
 
 
@@ -219,7 +220,7 @@ def _deletion(study: Study) -> Iterator[str]:
             "coordinator its key, until the study is closed."
         )
         return
-    kept = "what they asked with" if study.on_shares else "the encrypted model"
+    kept = "the model" if study.plan.release.opens is Opens.WEIGHTS else "the encrypted model"
     yield f"{deleted}peers keep {kept}, the coordinator the key until the study is closed."
 
 

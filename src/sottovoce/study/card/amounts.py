@@ -6,6 +6,7 @@ from sottovoce.study.card.query_lines import query_amount
 from sottovoce.study.card.seat_sizes import helper_sizes
 from sottovoce.study.card.sizes import ASSUMED_DOCUMENTS, peer_sizes, step_bytes
 from sottovoce.study.choices import Engine
+from sottovoce.study.release import Opens
 from sottovoce.study.study import Study
 
 
@@ -63,5 +64,5 @@ def _helpers(study: Study) -> Iterator[str]:
             "A solve takes some dozens of steps to a few hundred: how many follows from the joint "
             "moments, which nobody knows beforehand. Messages of a few dozen bytes are left out."
         )
-    if study.plan.deals_verdicts:
+    if study.plan.deals_verdicts and study.plan.release.opens is not Opens.WEIGHTS:
         yield "For each query who deals sends keys for its comparisons, some kilobytes a batch."

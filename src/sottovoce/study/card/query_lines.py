@@ -162,17 +162,24 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
     known, given = (
         each * plan.asked_features for each in (QUERIES_PER_FEATURE, KNOWN_QUERIES_PER_FEATURE)
     )
+    told = "scores" if plan.release.opens is Opens.SCORES else "labels"
     yield (
-        f"- Each peer may ask for {plan.budget} labels of {plan.level}s{_reports(plan)}, all told: "
+        f"- Each peer may ask for {plan.budget} {told} of {plan.level}s{_reports(plan)}, all told: "
         "queries, evaluations and every penalty that is tried count against this one budget. "
         "Batches are padded and count whole."
     )
+    if plan.release.opens is Opens.SCORES:
+        yield (
+            f"- Of this model, some {plan.asked_features} scores of chosen {plan.level}s are one a "
+            "feature, and give it."
+        )
+        return
     yield (
         f"- Of this model, {known} labels of chosen {plan.level}s are two a feature, "
         f"{given} sixteen a feature: beyond the first it counts as known to that peer, the second "
         "give it."
     )
-    if plan.release.opens is not Opens.LABELS or plan.budget <= known:
+    if plan.budget <= known:
         return
     if plan.budget < given:
         yield (

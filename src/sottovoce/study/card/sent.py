@@ -313,6 +313,7 @@ _ONLY: Mapping[type[Message], Callable[[Study], bool]] = {
     blind_sums.GraphNonce: _has_graph,
     blind_sums.RingHop: _adds_around_rings,
     blind_sums.RingTotal: _adds_around_rings,
+    holders.HolderNonce: lambda study: study.engine is Engine.SHARES,
     holders.MaskedShare: _never,
     quorum_training.ReleasedPart: _opens(Opens.WEIGHTS),
     study_sums.SumNoted: study_sums.may_shrink,

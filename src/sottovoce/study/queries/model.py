@@ -22,7 +22,7 @@ from sottovoce.protocols.disclosures import (
     BY_EVERY_PEER,
     BY_EVERY_PEER_SEALED,
     CONSENT_TO_RELEASE,
-    NUMBERS_ARE_ON_THE_CARD,
+    NUMBERS_ARE_NAMED_ON_THE_CARD,
 )
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.study.queries.scoring import ScorePlan
@@ -53,7 +53,7 @@ class SharedModel(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
         reveals="the ends of the spectrum, rounded, from which sizes of scores follow",
-        assuming=NUMBERS_ARE_ON_THE_CARD,
+        assuming=NUMBERS_ARE_NAMED_ON_THE_CARD,
     )
     ceiling_parts: int
     floor_share: int

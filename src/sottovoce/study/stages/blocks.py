@@ -95,7 +95,7 @@ class BlockNumbers(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the dealer, who deals for the joining of blocks",
         reveals="a number of bits that follows from the rounded totals",
-        assuming="the totals and the enumeration of blocks are on the study card",
+        assuming="the totals and the enumeration of blocks are named on the study card",
     )
     cut: int
 

@@ -87,7 +87,7 @@ class JointEnds(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_EVERY_PEER,
-        reveals="the sums of what all peers told of their spectra, rounded up: on the card",
+        reveals="the sums of what all peers told of their spectra, rounded up",
         assuming="at least three peers are in the sum",
     )
     largest: int

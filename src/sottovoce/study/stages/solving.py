@@ -30,7 +30,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import PublicKey, SecretKey
 from sottovoce.protocols.conversation import Party, Send, followed_by, receive
-from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD
+from sottovoce.protocols.disclosures import NUMBERS_ARE_NAMED_ON_THE_CARD
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_to_run, seated
@@ -72,7 +72,7 @@ class SolveNumbers(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the sealed solve",
         reveals="totals and the ends of the spectrum, all rounded, and who took part",
-        assuming=NUMBERS_ARE_ON_THE_CARD,
+        assuming=NUMBERS_ARE_NAMED_ON_THE_CARD,
     )
     totals: wire.Words
     ceiling_parts: int

@@ -103,7 +103,7 @@ class AgreedCeiling(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_PEERS_AND_EVALUATOR,
-        reveals="how strongly all documents together share their most common words",
+        reveals="how strongly all rows together point in one direction, rounded up",
         assuming="it is over at least as many peers as the plan asks for",
     )
     parts: int

@@ -57,7 +57,7 @@ class TableNumbers(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the sender's intermediary, or an owner's evaluator, which builds moments for it",
         reveals="rounded totals, the upper end of the spectrum, and how many rows will come",
-        assuming="totals and upper end are on the study card; rows are filled up",
+        assuming="totals and upper end are named on the study card; rows are filled up",
     )
     totals: wire.Words
     ceiling_parts: int

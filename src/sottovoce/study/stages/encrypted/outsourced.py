@@ -43,7 +43,7 @@ from sottovoce.paillier import (
 )
 from sottovoce.protocols.casting import Cast, agreed_from
 from sottovoce.protocols.conversation import Party, Send, receive
-from sottovoce.protocols.disclosures import NUMBERS_ARE_ON_THE_CARD, SEATS_OF_ONE_ORGANISATION
+from sottovoce.protocols.disclosures import NUMBERS_ARE_NAMED_ON_THE_CARD, SEATS_OF_ONE_ORGANISATION
 from sottovoce.protocols.guard import AnswerGuard, AnswerRule, serve
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
@@ -87,7 +87,7 @@ class OwnersTotals(Message, frozen=True):
     discloses: ClassVar = Disclosure(
         seen_by="the owner's own coordinator, and its evaluator",
         reveals="rounded numbers of rows and columns; of the classes nothing, unless they weigh",
-        assuming=NUMBERS_ARE_ON_THE_CARD,
+        assuming=NUMBERS_ARE_NAMED_ON_THE_CARD,
     )
     totals: wire.Words
 
