@@ -49,6 +49,7 @@ def test_terminal_escapes_in_a_study_are_refused_by_every_site(key: str, forged:
     with pytest.raises(InputError, match="expected printable characters only") as caught:
         parse_study(described(key, forged))
     assert unprintable_in(caught.value.message) is None
+    assert caught.value.message.startswith("study.toml, line ")
 
 
 @pytest.mark.parametrize("forged", FORGERIES)
@@ -82,6 +83,10 @@ def test_the_door_shows_what_it_cannot_trust(
     plain, as_json = capsys.readouterr().out.splitlines()
     assert unprintable_in(plain + as_json) is None
     assert json.loads(as_json) == {"name": forged}
+    screen.table(("study", forged), [(forged, "finished")])
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3
+    assert all(unprintable_in(line) is None for line in shown)
 
 
 @pytest.mark.parametrize("forged", FORGERIES)

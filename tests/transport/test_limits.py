@@ -20,6 +20,7 @@ from sottovoce.transport.problems import Refusal
 from sottovoce.transport.server import connections
 from sottovoce.transport.server.limits import Buckets, Limits
 from sottovoce.transport.server.memory_budget import HeldMemory, MemoryBudget
+from sottovoce.transport.server.request_handlers import RequestHandlers
 from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER
 
@@ -404,6 +405,40 @@ def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up()
         assert memory._free == 10
 
     asyncio.run(story())
+
+
+def test_bodies_of_many_letters_share_a_bounded_memory(tmp_path, monkeypatch):
+    """Requests for whose bodies there is no memory wait, and nothing of them is read meanwhile."""
+    reading, most = set(), 0
+
+    async def story():
+        limits = Limits(in_memory=2 * 2**20)
+        async with served_mailbox(tmp_path, limits=limits) as served:
+            seats = [await served.line(f"seat{number}") for number in range(6)]
+            await served.line("bob")
+            read = RequestHandlers._body
+
+            async def noted(handlers, request, limit, digest):
+                nonlocal most
+                if not limit:
+                    return await read(handlers, request, limit, digest)
+                reading.add(id(request))
+                most = max(most, len(reading))
+                try:
+                    await asyncio.sleep(0.05)
+                    return await read(handlers, request, limit, digest)
+                finally:
+                    reading.discard(id(request))
+
+            monkeypatch.setattr(RequestHandlers, "_body", noted)
+            posts = (
+                line.post(Letter(SESSION, f"seat{number}", "bob", 0, bytes(2**20)))
+                for number, line in enumerate(seats)
+            )
+            await asyncio.gather(*posts)
+
+    asyncio.run(story())
+    assert most == 2
 
 
 def test_large_answers_count_as_several_requests(tmp_path):

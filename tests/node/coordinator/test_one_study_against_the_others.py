@@ -14,8 +14,9 @@ from harness.network import Network, network, read_toy
 from harness.ports import served_mailbox
 from sottovoce.course.control import CONTROL, COORDINATOR, control_session
 from sottovoce.course.news import StudyStopped
-from sottovoce.errors import AbsenceError, InputError, TheirError, ViolationError
+from sottovoce.errors import AbsenceError, InputError, MisuseError, TheirError, ViolationError
 from sottovoce.node.coordinator.serving import create_study
+from sottovoce.node.coordinator.study_runner import StudyRunner
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import RosterKnown
 from sottovoce.protocols.identities import Identity
@@ -113,6 +114,42 @@ def test_a_damaged_file_of_one_study_hides_no_other(tmp_path: Path, damaged: str
         assert by_name.keys() == {net.study, other.study}
         assert by_name[other.study] == "enrolment"
         create_study(net.place, net.text, read=read_toy)
+
+    asyncio.run(asyncio.wait_for(story(), 400))
+
+
+def test_a_study_without_a_readable_text_is_listed_beside_the_others(tmp_path: Path) -> None:
+    net = network(tmp_path)
+    other = beside(net)
+    folder = net.place.folder / "studies" / net.study
+    (folder / "status.json").unlink()
+    (folder / "study.toml").write_bytes(b"\xff" * 64)
+    by_name = {study.study: study for study in studies(net.place, read=read_toy)}
+    assert by_name[other.study].phase == "enrolment"
+    assert by_name[net.study].phase == "stopped"
+    assert "it cannot be read" in by_name[net.study].reason
+
+
+def test_a_study_that_fails_while_it_runs_ends_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path, enrolment="1 hour")
+    other = beside(net)
+    run = StudyRunner.run
+
+    async def fails(runner: StudyRunner) -> None:
+        if runner.registry.id == net.study:
+            raise MisuseError("a mistake of ours")
+        await run(runner)
+
+    monkeypatch.setattr(StudyRunner, "run", fails)
+
+    async def story() -> None:
+        async with net.serving() as server:
+            await hears_stop(net, server)
+            await goes_on(net, other)
+            assert not server.done()
+        assert stopped(net) == [net.study]
 
     asyncio.run(asyncio.wait_for(story(), 400))
 
