@@ -7,7 +7,8 @@ its people can mend) or theirs (something that another party sent or did).
     ├── OurError                    this site: its input, its settings, its files
     │   ├── InputError              what a user gave: a file, a column, a label, a value
     │   │   ├── RareClassError      all sites together have too few documents of a class
-    │   │   └── LostSeatError       a seat whose disk was lost: nobody can take it again
+    │   │   ├── LostSeatError       a seat whose disk was lost: nobody can take it again
+    │   │   └── UnansweredError     a question that nobody was there to answer: nothing is decided
     │   ├── BoundError              a number would leave the range that was agreed for it
     │   │   └── DescentRangeError   exponents of a descent on encrypted rados are beyond theirs
     │   ├── MismatchError           two things that must agree do not: keys, shapes, scales
@@ -108,6 +109,10 @@ class DescentRangeError(BoundError):
 
 class LostSeatError(InputError):
     """A seat enrolled with another key, which was lost: nobody can take it again."""
+
+
+class UnansweredError(InputError):
+    """Nobody was there to answer a question: that is no answer, and the question is asked again."""
 
 
 class MismatchError(OurError, ValueError):

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.cli.terminal import screen
-from sottovoce.errors import InputError
+from sottovoce.errors import UnansweredError
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
@@ -75,7 +75,7 @@ def asked(question: str, *, yes: bool | None) -> bool:
         answer = sys.stdin.readline()
         if not answer:
             screen.say("", err=True)
-            raise InputError(
+            raise UnansweredError(
                 f"{question!r}: nobody is here to answer, and nothing was done",
                 hints=_AT_A_TERMINAL if yes is None else ("add --yes to answer in advance",),
             )

@@ -7,7 +7,7 @@ import pytest
 
 from harness.network import network
 from sottovoce.course.phases import Phase
-from sottovoce.errors import StoppedError, WithdrawnError
+from sottovoce.errors import StoppedError, UnansweredError, WithdrawnError
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.coordinator.serving import cancel_study
@@ -47,6 +47,26 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
         assert "expected at least 3" in seat.reason
         ledger = read_ledger(net.membership("north").folder / seat.seat / "ledger.jsonl")
         assert [line.entry.what for line in ledger].count(LineKind.END) == 1
+
+
+async def say_nothing(question: ConsentQuestion) -> bool:
+    raise UnansweredError("nobody is here to answer")
+
+
+def test_a_question_that_nobody_answered_is_asked_again_and_stops_no_study(tmp_path: Path) -> None:
+    """As of a command without a terminal: it ends, the others wait, and the next one goes on."""
+    net = network(tmp_path, features="8")
+
+    async def story() -> None:
+        async with net.serving():
+            others = [asyncio.create_task(net.join(site)) for site in ("north", "harbour")]
+            with pytest.raises(UnansweredError):
+                await net.join("valley", consent=say_nothing)
+            assert status(net.membership("valley"))[0].phase is Phase.CONSENT
+            assert (await net.join("valley")).model is not None
+            assert all(joined.model is not None for joined in await asyncio.gather(*others))
+
+    asyncio.run(asyncio.wait_for(story(), 400))
 
 
 def test_after_the_coordinator_cancelled_it(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from sottovoce.errors import (
     AbsenceError,
     JournalError,
     SottovoceError,
+    UnansweredError,
     ViolationError,
     WithdrawnError,
 )
@@ -197,7 +198,7 @@ class TrainingParticipant(Carrier[Participation]):
             if not action.known:
                 await self._consent(action.study)
             self.course = await self._opened(action.study)
-        except JournalError as error:
+        except (JournalError, UnansweredError) as error:
             if not self._over.done():
                 self._over.set_exception(error)
         except SottovoceError as error:
