@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 from simulation import stories
-from simulation.copies import asked_matrix, matrix, quorum_matrix
+from simulation.copies import DEALT, Whose, asked_matrix, matrix, quorum_matrix
 
 name, seed, *cases = sys.argv[1:]
 with tempfile.TemporaryDirectory() as folder:
-    places = [*matrix(dealer=True), *quorum_matrix(), *asked_matrix()]
+    places = [*matrix(*DEALT, Whose.INTERMEDIARY), *quorum_matrix(), *asked_matrix()]
     copied = [case for case in places if str(case) in cases]
     story = None if name == "asking" else getattr(stories, name)()
     if story is None and copied:

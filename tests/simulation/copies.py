@@ -33,6 +33,7 @@ from simulation.site import COORDINATOR, Site
 from simulation.world import Faults, World
 from sottovoce.course.phases import Phase
 from sottovoce.errors import JournalError, ReplayError, ViolationError
+from sottovoce.study.roster import Role
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,7 @@ class Whose(StrEnum):
     PEER = "peer"
     EVALUATOR = "evaluator"
     DEALER = "dealer"
+    INTERMEDIARY = "intermediary"
     MEMBER = "member"
     COORDINATOR = "coordinator"
     DENIED = "peer that the server denies"
@@ -81,31 +83,38 @@ _STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.TRAINING)
 _QUORUM_STAGES = (Phase.AGREEMENT, Phase.DICTIONARY, Phase.CONTRIBUTIONS, Phase.TRAINING)
 
 
-def matrix(*, dealer: bool) -> list[Case]:
+_HELPERS = (Whose.EVALUATOR, Whose.DEALER, Whose.INTERMEDIARY, Whose.MEMBER)
+_WITHOUT_DICTIONARY = {Whose.DEALER, Whose.INTERMEDIARY}
+DEALT = (Whose.EVALUATOR, Whose.DEALER)
+"""Who helps in a study with a dealer."""
+
+
+def matrix(*helpers: Whose) -> list[Case]:
     """Every place: whoever has no documents has no others, and a server runs once."""
-    cases = (Case(*case) for case in product(_STAGES, Whose, Use, (False, True)))
-    return [case for case in cases if _exists(case, dealer=dealer)]
+    return _existing(_STAGES, helpers)
 
 
 def quorum_matrix() -> list[Case]:
     """The same where members compute, and nobody else helps."""
-    helpers = {Whose.EVALUATOR, Whose.DEALER}
-    cases = (Case(*case) for case in product(_QUORUM_STAGES, Whose, Use, (False, True)))
-    return [case for case in cases if case.whose not in helpers and _exists(case, member=True)]
+    return _existing(_QUORUM_STAGES, (Whose.MEMBER,))
 
 
 def asked_matrix() -> list[Case]:
     """The same after the training: who asks, who helps, and the coordinator."""
-    cases = (Case(Phase.FINISHED, *case) for case in product(Whose, Use, (False, True)))
-    return [case for case in cases if _exists(case, dealer=True)]
+    return _existing((Phase.FINISHED,), DEALT)
 
 
-def _exists(case: Case, *, dealer: bool = False, member: bool = False) -> bool:
+def _existing(stages: Sequence[Phase], helpers: Sequence[Whose]) -> list[Case]:
+    cases = (Case(*case) for case in product(stages, Whose, Use, (False, True)))
+    return [case for case in cases if _exists(case, helpers)]
+
+
+def _exists(case: Case, helpers: Sequence[Whose]) -> bool:
     has_documents = case.whose in {Whose.PEER, Whose.DENIED}
     served = case.whose in {Whose.COORDINATOR, Whose.DENIED}
-    if case.whose is Whose.DEALER and (not dealer or case.stage is Phase.DICTIONARY):
+    if case.whose in _HELPERS and case.whose not in helpers:
         return False
-    if case.whose is Whose.MEMBER and not member:
+    if case.whose in _WITHOUT_DICTIONARY and case.stage is Phase.DICTIONARY:
         return False
     return (has_documents or not case.others) and not (served and case.use is Use.CLONED)
 
@@ -125,6 +134,7 @@ class Copying(World):
             Whose.PEER: (peer,),
             Whose.EVALUATOR: (roster.evaluator if roster.helped else "",),
             Whose.DEALER: (roster.dealer or "",),
+            Whose.INTERMEDIARY: tuple(seat.name for seat in roster.having(Role.INTERMEDIARY)),
             Whose.MEMBER: (self.random.choice(roster.members or ("",)),),
             Whose.COORDINATOR: (COORDINATOR,),
             Whose.DENIED: (peer,),

@@ -9,6 +9,7 @@ import pytest
 
 from harness.entropy import SeededEntropy
 from simulation.copies import (
+    DEALT,
     AskedCopyWorld,
     Case,
     CopyWorld,
@@ -38,6 +39,12 @@ from simulation.world import Faults
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.course.phases import Phase
 
+HELPERS = {
+    "shares": DEALT,
+    "paillier": (Whose.EVALUATOR,),
+    "by_features": DEALT,
+    "assisted": (Whose.EVALUATOR, Whose.INTERMEDIARY),
+}
 STORIES = {
     "toy": toy,
     "shares": shares,
@@ -68,7 +75,7 @@ def lived(
 
 def test_light_studies_whose_disks_come_back_or_run_twice(folder: Path) -> None:
     ends = Counter[str]()
-    cases = matrix(dealer=True)
+    cases = matrix(*DEALT)
     assert len(cases) == 31
     # In seed 1 every copy is used; `make soak` tries a hundred others.
     for world in lived("toy", cases, [1], folder):
@@ -102,20 +109,25 @@ def test_other_arrangements_whose_disks_come_back_or_run_twice(folder: Path, sto
     assert sum(used) >= len(REAL) - 1
 
 
+@pytest.mark.parametrize("use", Use)
+def test_an_intermediary_whose_disk_comes_back_or_runs_twice(folder: Path, use: Use) -> None:
+    case = Case(Phase.TRAINING, Whose.INTERMEDIARY, use, others=False)
+    (world,) = lived("assisted", [case], [1], folder)
+    assert world.used
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(20))
 def test_many_more_light_studies_whose_disks_come_back(folder: Path, block: int) -> None:
     seeds = range(1000 + 5 * block, 1005 + 5 * block)
-    assert all(lived("toy", matrix(dealer=True), seeds, folder))
+    assert all(lived("toy", matrix(*DEALT), seeds, folder))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(10))
-@pytest.mark.parametrize("story", ["shares", "paillier", "by_features", "assisted"])
+@pytest.mark.parametrize("story", HELPERS)
 def test_many_more_real_studies_whose_disks_come_back(folder: Path, story: str, block: int) -> None:
-    assert all(
-        lived(story, matrix(dealer=story in {"shares", "by_features"}), [1000 + block], folder)
-    )
+    assert all(lived(story, matrix(*HELPERS[story]), [1000 + block], folder))
 
 
 IN_A_QUORUM = [
