@@ -92,8 +92,10 @@ class LabelledText:
     @classmethod
     def read(cls, place: Path, options: SourceOptions) -> "LabelledText":
         """Every labelled document of a source, one of each text."""
-        found = {document.text: document for document in open_source(place, options)}
-        documents = sorted(found.values(), key=lambda document: position(document, purpose=_ORDER))
+        by_text = {document.text: document for document in open_source(place, options)}
+        documents = sorted(
+            by_text.values(), key=lambda document: position(document, purpose=_ORDER)
+        )
         return cls(documents, Labels.distinct(map(label_of, documents)))
 
     def some(self, number: int) -> Sequence[Document]:

@@ -162,11 +162,11 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
     known, given = (
         each * plan.asked_features for each in (QUERIES_PER_FEATURE, KNOWN_QUERIES_PER_FEATURE)
     )
-    told = "scores" if plan.release.opens is Opens.SCORES else "labels"
+    answers = "scores" if plan.release.opens is Opens.SCORES else "labels"
     yield (
-        f"- Each peer may ask for {plan.budget} {told} of {plan.level}s{_reports(plan)}, all told: "
-        "queries, evaluations and every penalty that is tried count against this one budget. "
-        "Batches are padded and count whole."
+        f"- Each peer may ask for {plan.budget} {answers} of {plan.level}s{_reports(plan)}, "
+        "all told: queries, evaluations and every penalty that is tried count against this one "
+        "budget. Batches are padded and count whole."
     )
     if plan.release.opens is Opens.SCORES:
         yield (
