@@ -381,3 +381,60 @@ def test_tags() -> None:
             tag_of(data)
     with pytest.raises(MalformedError, match="a tag in ascii"):
         tag_of(b"\x91\xa1\xff")
+
+
+class Long(Value, frozen=True):
+    words: Words
+    data: bytes
+    either: bytes | int
+    further: tuple[Words, ...]
+
+
+def long_value() -> Long:
+    words = [Words.of(np.arange(2**13 + more, dtype=np.uint64)) for more in (0, 1, -1)]
+    data = bytes(range(256)) * 256
+    return Long(words[0], data, data[1:], (words[1], words[2], Words.of(words[1].array()[:3])))
+
+
+def test_long_words_are_views_of_their_message_and_other_long_bytes_are_bytes() -> None:
+    value = long_value()
+    data = Codec().encode(value)
+    back = Codec().decode(data, Long)
+    assert back == value
+    assert Codec().encode(back) == data
+    assert type(back.data) is bytes
+    assert type(back.either) is bytes
+    assert back.words.data.obj is data  # type: ignore[union-attr]  # a view
+    assert not back.words.array().flags.writeable
+    assert (back.further[0].array() == value.further[0].array()).all()
+    assert msgspec.msgpack.decode(data)[1][2] == value.words.data
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changed_headers_of_long_bytes_are_refused_or_another_value(seed: int) -> None:
+    rng, codec = random.Random(seed), Codec()
+    data = codec.encode(long_value())
+    places = [place.header for place in check_skeleton(data)]
+    for _ in range(60):
+        changed = bytearray(data)
+        changed[rng.choice(places) + rng.randrange(-2, 6)] = rng.randrange(256)
+        try:
+            value = codec.decode(bytes(changed), Long)
+        except MalformedError:
+            continue
+        assert codec.encode(value) == bytes(changed)
+
+
+def test_an_extension_in_a_message_is_refused_beside_long_bytes() -> None:
+    data = Codec().encode(long_value())
+    end = data.rindex(b"\xc4")
+    with pytest.raises(MalformedError, match="opens a type that never travels"):
+        Codec().decode(data[:end] + b"\xd6\x00" + bytes(4) + data[end:], Long)
+
+
+def test_words_that_view_an_array_are_those_that_copy_it() -> None:
+    array = np.arange(24, dtype=np.uint64).reshape(4, 6)
+    for part in (array, array[:, ::2], array[:0], array.T):
+        assert Codec().encode(Words.viewing(part)) == Codec().encode(Words.of(part))
+    with pytest.raises(MismatchError, match="expected an array of uint64, found int64"):
+        Words.viewing(array.astype(np.int64))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 from sottovoce.errors import MalformedError
 from sottovoce.protocols.seat import Packet
 from sottovoce.wire import Codec, Integers, Value, Words
+from sottovoce.wire.values import Blob
 
 VECTORS = json.loads(
     (Path(__file__).parents[1] / "vectors" / "wire.json").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ def typed(kind: type[Value], fields: list[Any]) -> Value:
     hints = get_type_hints(kind)
     parts = []
     for name, part in zip(kind.__struct_fields__, fields, strict=True):
-        is_bytes = hints[name] is bytes
+        is_bytes = hints[name] in {bytes, Blob}
         parts.append(
             bytes.fromhex(part) if is_bytes else tuple(part) if isinstance(part, list) else part
         )

@@ -89,12 +89,12 @@ def shown_by(teller: str) -> Iterator[None]:
         ) from error
 
 
-def framed(purpose: str, *parts: bytes) -> bytes:
+def framed(purpose: str, *parts: bytes | memoryview) -> bytes:
     """Encode the parts so that different parts, or another purpose, never give the same bytes."""
     pieces = (purpose.encode(), *parts)
     return b"".join(len(piece).to_bytes(8) + piece for piece in pieces)
 
 
-def digest(purpose: str, *parts: bytes) -> bytes:
+def digest(purpose: str, *parts: bytes | memoryview) -> bytes:
     """32 bytes that stand for the parts, for one purpose."""
     return hashlib.blake2b(framed(purpose, *parts), digest_size=32).digest()

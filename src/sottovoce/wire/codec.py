@@ -8,7 +8,7 @@ import msgspec
 
 from sottovoce.errors import BoundError, MalformedError, MisuseError, SottovoceError
 from sottovoce.wire.readers import Readers
-from sottovoce.wire.skeleton import MAX_ITEMS, check_skeleton
+from sottovoce.wire.skeleton import MAX_ITEMS, LongBytes, check_skeleton
 from sottovoce.wire.values import Value
 
 V = TypeVar("V", bound=Value)
@@ -18,7 +18,9 @@ F = TypeVar("F", bound=Value)
 # Half a second moment of 2,048 features is 17 MB, a table of counts by class about 25 MB.
 DEFAULT_LIMIT = 64 * 2**20
 
-_LEAVES = (int, bool, str, bytes, type(None))
+_LEAVES = (int, bool, str, bytes, memoryview, type(None))
+# Stands for long bytes while the rest is decoded; no message has an extension, so none looks alike.
+_ELSEWHERE = b"\xd6\x00"
 # Bytes from here on are not copied before they are joined with the rest.
 _LONG = 2**10
 
@@ -72,9 +74,9 @@ class Codec:
         if len(data) > self.limit:
             raise MalformedError(f"message: expected at most {self.limit} bytes, found {len(data)}")
         read = self._readers.of(kind)
-        check_skeleton(data, kind.__name__)
+        long = check_skeleton(data, kind.__name__)
         try:
-            value = read(msgspec.msgpack.decode(data))
+            value = read(_unpacked(data, long))
         except MalformedError:
             raise
         except (SottovoceError, ValueError, TypeError, ArithmeticError, LookupError) as error:
@@ -83,7 +85,7 @@ class Codec:
         return value
 
     def _write(self, value: Value) -> bytes:
-        pieces: list[bytes] = []
+        pieces: list[bytes | memoryview] = []
         try:
             _add_pieces(self._plain(value), pieces)
         except OverflowError as error:
@@ -119,17 +121,36 @@ def _strictly(hook: Hook[T, F]) -> Callable[[F], T]:
     return decode
 
 
-def _add_pieces(item: Any, pieces: list[bytes]) -> None:
+def _add_pieces(item: Any, pieces: list[bytes | memoryview]) -> None:
     """Append msgpack's bytes for an item, in pieces; long ones are copied when these are joined."""
     if type(item) is list:
         count = len(item)
         pieces.append(bytes([0x90 | count]) if count < 16 else _counted(0xDC, count))
         for part in item:
             _add_pieces(part, pieces)
-    elif type(item) is bytes and len(item) >= _LONG:
+    elif type(item) in {bytes, memoryview} and len(item) >= _LONG:
         pieces += [_counted(0xC5, len(item)), item]
     else:
         pieces.append(msgspec.msgpack.encode(item))
+
+
+def _unpacked(data: bytes, long: list[LongBytes]) -> Any:
+    """The items of a message as lists and leaves; long bytes are views of it, not copies."""
+    if not long:
+        return msgspec.msgpack.decode(data)
+    whole = memoryview(data).toreadonly()
+    pieces: list[bytes | memoryview] = []
+    end = 0
+    for number, place in enumerate(long):
+        pieces += [whole[end : place.header], _ELSEWHERE, number.to_bytes(4)]
+        end = place.end
+    pieces.append(whole[end:])
+
+    def blob(_: int, number: memoryview) -> memoryview:
+        place = long[int.from_bytes(number)]
+        return whole[place.start : place.end]
+
+    return msgspec.msgpack.decode(b"".join(pieces), ext_hook=blob)
 
 
 def _counted(first: int, count: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from sottovoce.errors import MisuseError
 from sottovoce.wire.printable import unprintable_in
-from sottovoce.wire.values import Value
+from sottovoce.wire.values import Blob, Value
 
 Reader: TypeAlias = Callable[[Any], Any]
 _LEAVES = (int, bool, str, bytes, NoneType)
@@ -49,6 +49,8 @@ class Readers:
         return self._records[kind]
 
     def _field(self, hint: Any, where: str) -> Reader:
+        if hint == Blob:
+            return _blob(where)
         if hint in _LEAVES:
             return _leaf(hint, where)
         if isinstance(hint, type) and hint in self._hooks:
@@ -89,6 +91,7 @@ class Readers:
 
         def read(item: Any) -> Any:
             key = item[0] if type(item) is list and item else type(item)
+            key = bytes if key is memoryview else key
             chosen = by_key.get(key) if isinstance(key, str | type) else None
             if chosen is None:
                 raise ValueError(f"{where}: expected one of {len(by_key)} types, found none")
@@ -114,8 +117,19 @@ def _record(kind: type[Value], fields: list[Reader]) -> Reader:
     return read
 
 
+def _blob(where: str) -> Reader:
+    def read(item: Any) -> Any:
+        if type(item) not in {bytes, memoryview}:
+            raise ValueError(f"{where}: expected bytes, found {_name(item)}")
+        return item
+
+    return read
+
+
 def _leaf(kind: type, where: str) -> Reader:
     def read(item: Any) -> Any:
+        if type(item) is memoryview:
+            item = bytes(item)
         if type(item) is not kind:
             raise ValueError(f"{where}: expected {kind.__name__}, found {_name(item)}")
         if isinstance(item, str) and (unprintable := unprintable_in(item)):

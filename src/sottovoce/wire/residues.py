@@ -7,7 +7,7 @@ import numpy as np
 
 from sottovoce.errors import MalformedError
 from sottovoce.numbers.residues import BLOCK, PRIME_BITS, PRIMES, Planes, slices
-from sottovoce.wire.values import MAX_DIMENSIONS, MAX_SIDES, Value
+from sottovoce.wire.values import MAX_DIMENSIONS, MAX_SIDES, Blob, Value
 
 _EACH = 3
 _MASK = np.uint64(2**PRIME_BITS - 1)
@@ -17,7 +17,7 @@ class Residues(Value, frozen=True):
     """A tensor of integers modulo the first primes: its shape, planes first, and the residues."""
 
     shape: tuple[int, ...]
-    data: bytes
+    data: Blob
 
     def __post_init__(self) -> None:
         planes = self.shape[0] if self.shape else 0

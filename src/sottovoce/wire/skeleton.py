@@ -1,5 +1,7 @@
 """A look at the bones of a message before anything is allocated for its flesh."""
 
+from dataclasses import dataclass
+
 from sottovoce.errors import MalformedError
 
 MAX_DEPTH = 16
@@ -13,6 +15,8 @@ _INTEGERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3
 _BLOBS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _ARRAYS = {0xDC: 2, 0xDD: 4}
 _NONE_FALSE_TRUE = (0xC0, 0xC2, 0xC3)
+# The header of bytes of 64 KB and more, and its size.
+_LONG, _LONG_HEADER = 0xC6, 5
 # The least number for which a header is the shortest, by its first byte.
 _LEAST = {
     0xCC: 2**7, 0xCD: 2**8, 0xCE: 2**16, 0xCF: 2**32,
@@ -24,22 +28,35 @@ _LEAST = {
 _LEAST_BELOW = {0xD0: 2**5 + 1, 0xD1: 2**7 + 1, 0xD2: 2**15 + 1, 0xD3: 2**31 + 1}
 
 
-def check_skeleton(data: bytes, what: str = "message") -> None:
+@dataclass(frozen=True, slots=True)
+class LongBytes:
+    """The place of bytes of 64 KB and more in a message: where their header and they begin."""
+
+    header: int
+    start: int
+    end: int
+
+
+def check_skeleton(data: bytes, what: str = "message") -> list[LongBytes]:
     """Walk every header of `data` once; raise `MalformedError` unless each promise is kept.
 
-    After this, a decoder allocates no more than the bytes that really came and
-    at most `MAX_ITEMS` small objects: every item of every array is there, nothing
-    is nested too deeply, nothing follows the end, and there is no float, map or
-    extension. Every header is the shortest that could stand there, so that what was
-    read is written again with the very same bytes.
+    Return the places of long bytes. After this, a decoder allocates no more than the bytes that
+    really came and at most `MAX_ITEMS` small objects: every item of every array is there, nothing
+    is nested too deeply, nothing follows the end, and there is no float, map or extension. Every
+    header is the shortest that could stand there, so that what was read is written again with the
+    very same bytes.
     """
     position, open_items, left = 0, [1], MAX_ITEMS - 1
+    long = []
     while open_items:
         if not open_items[-1]:
             open_items.pop()
             continue
         open_items[-1] -= 1
-        position, items = _header(data, position, what)
+        header = position
+        position, items = _header(data, header, what)
+        if data[header] == _LONG:
+            long.append(LongBytes(header, header + _LONG_HEADER, position))
         if items > len(data) - position:
             raise MalformedError(f"message: an array promises {items} items, more than its bytes")
         left -= items
@@ -51,6 +68,7 @@ def check_skeleton(data: bytes, what: str = "message") -> None:
             open_items.append(items)
     if position != len(data):
         raise MalformedError(f"message: {len(data) - position} bytes after its end")
+    return long
 
 
 def _header(data: bytes, position: int, what: str) -> tuple[int, int]:

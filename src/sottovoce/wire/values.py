@@ -7,7 +7,7 @@ that travels is an integer with a scale), a list, a dict or a set.
 
 from collections.abc import Iterable
 from math import prod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 MAX_DIMENSIONS = 8
 # Where one side is 0 the others need no bytes, and numpy still refuses those that it cannot hold.
 MAX_SIDES = 2**40
+
+
+Blob: TypeAlias = bytes | memoryview
+"""Bytes that may be long: a view of an array, or of the message that they came in."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=kebab):
@@ -38,7 +42,7 @@ class Words(Value, frozen=True):
     """An array of 64-bit words: its shape, and the words in little-endian order."""
 
     shape: tuple[int, ...]
-    data: bytes
+    data: Blob
 
     def __post_init__(self) -> None:
         _check_array(self.shape, self.data, width=8)
@@ -51,6 +55,16 @@ class Words(Value, frozen=True):
         if array.dtype != np.uint64:
             raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
         return cls(array.shape, np.ascontiguousarray(array, dtype="<u8").tobytes())
+
+    @classmethod
+    def viewing(cls, array: "NDArray[np.uint64]") -> Self:
+        """The same without a copy: nobody may write to the array until these words were sent."""
+        import numpy as np
+
+        if array.dtype != np.uint64:
+            raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
+        flat = np.ascontiguousarray(array, dtype="<u8").reshape(-1)
+        return cls(array.shape, flat.view(np.uint8).data)
 
     def array(self) -> "NDArray[np.uint64]":
         """The words as an array that cannot be written to (no copy is made)."""
@@ -67,7 +81,7 @@ class ShortWords(Value, frozen=True):
     """An array of 32-bit words: its shape, and the words in little-endian order."""
 
     shape: tuple[int, ...]
-    data: bytes
+    data: Blob
 
     def __post_init__(self) -> None:
         _check_array(self.shape, self.data, width=4)
@@ -92,7 +106,7 @@ class ShortWords(Value, frozen=True):
         return f"ShortWords(shape={self.shape})"
 
 
-def _check_array(shape: tuple[int, ...], data: bytes, *, width: int) -> None:
+def _check_array(shape: tuple[int, ...], data: Blob, *, width: int) -> None:
     """Refuse what is not an array of words of this size."""
     if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
         raise ValueError(f"words: expected at most {MAX_DIMENSIONS} sides, none negative")

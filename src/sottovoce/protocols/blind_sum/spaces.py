@@ -119,7 +119,7 @@ class WordSpace(Space[NDArray[np.uint64]]):
             raise MismatchError(
                 f"expected words of shape {self.shape}, found {value.dtype} of {value.shape}"
             )
-        return Words.of(value + mask.words)
+        return Words.viewing(value + mask.words)
 
     def written(self, value: NDArray[np.uint64]) -> memoryview:
         """Return a view of the words, without a copy."""

@@ -228,9 +228,9 @@ def _dealt_steps(
     truncation = RingTruncation(plan.shift)
     dealt = [truncation.deal(*dealer.streams("division", step), *plan.shape) for step in steps]
     return DealtSteps(
-        wire.Words.of(products.deal(steps)),
-        wire.Words.of(np.stack([correction.quotient for correction in dealt])),
-        wire.Words.of(np.stack([correction.top for correction in dealt])),
+        wire.Words.viewing(products.deal(steps)),
+        wire.Words.viewing(np.stack([correction.quotient for correction in dealt])),
+        wire.Words.viewing(np.stack([correction.top for correction in dealt])),
     )
 
 

@@ -131,7 +131,7 @@ def _open_in_place(holder: Holder, share: Words) -> Party[None]:
     """Turn a share of Δ into Δ in place, part by part, because a copy would cost memory."""
     parts = list(Triangle.messages(len(share)))
     for part in parts:
-        yield Send(holder.other, MatrixShare(wire.Words.of(share[part])))
+        yield Send(holder.other, MatrixShare(wire.Words.viewing(share[part])))
     for part in parts:
         theirs = yield from receive(holder.other, MatrixShare)
         shape = share[part].shape

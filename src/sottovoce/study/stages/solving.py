@@ -272,7 +272,9 @@ def take_solved(
 def _seated(party: PartyContext, contributed: Contributed, index: int) -> Party[Holder]:
     assert contributed.words is not None
     context = party.context(contributed.peers, round=_SOLVE_ROUND + index)
-    trio, entropy = party.study.trio, bound(party.entropy, _HELD, contributed.words.tobytes())
+    trio, entropy = party.study.trio, party.entropy
+    if party.name == trio.second:  # the first draws nothing
+        entropy = bound(entropy, _HELD, contributed.words.data)
     return (yield from seated(trio, party.name, context, ledger=party.ledger, entropy=entropy))
 
 
