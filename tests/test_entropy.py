@@ -94,3 +94,27 @@ def test_what_a_run_draws_depends_on_what_it_was_told_before() -> None:
     assert not set(drawn(b"a", b"b")[4:]) & set(drawn(b"a", b"c"))
     assert not set(drawn(b"ab")[2:]) & set(drawn(b"a", b"b"))
     assert len(set(drawn(b"a", b"a"))) == 6
+
+
+def test_a_stream_is_bound_to_every_word_of_a_long_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.arange(2**14, dtype=np.uint64)
+
+    def drawn(*inputs: bytes | memoryview) -> bytes:
+        return bound(SeededEntropy(1), "test/v1", *inputs).read(16)
+
+    assert drawn(words.data) == drawn(words.tobytes()) == drawn(words.reshape(128, -1).data)
+    streams = [drawn(words.data), drawn(words[1:].data), drawn(words.data, words.data)]
+    for place in (0, 2**13, 2**14 - 1):
+        changed = words.copy()
+        changed[place] ^= np.uint64(1)
+        streams += [drawn(changed.data), drawn(words.data, changed.data)]
+    assert len(set(streams)) == len(streams)
+    whole = drawn(words.data)
+    monkeypatch.setattr("sottovoce.entropy._PIECE", 1000)
+    assert drawn(words.data) == whole
+
+
+def test_the_tags_of_long_inputs_have_a_key_of_the_same_entropy() -> None:
+    words = np.zeros(2**14, np.uint64)
+    streams = {bound(SeededEntropy(seed), "test/v1", words.data).read(16) for seed in range(4)}
+    assert len(streams) == 4

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-from cryptography.hazmat.primitives.ciphers.modes import CTR
+from cryptography.hazmat.primitives.ciphers.modes import CTR, GCM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SEED_BYTES = 32
 # The zeros that a stream is encrypted from; this many stay in the second-level cache.
 _ZEROS = memoryview(bytes(2**18))
+
+# Longer inputs are read by a MAC that is twenty times as fast as BLAKE2b, in pieces of this size.
+_LONG, _PIECE = 2**16, 2**28
 
 T = TypeVar("T")
 
@@ -194,11 +197,27 @@ def bound(entropy: Entropy, purpose: str, *inputs: "bytes | memoryview") -> Entr
     """A stream of its own for what hides these inputs: with other inputs it is another stream.
 
     So a seed that is used again, in a restored journal or by a caller's own hand, never puts one
-    mask over two values.
+    mask over two values. Long inputs count by their tags under a key of the same entropy, which
+    nobody sees: whatever two inputs are, their tags are equal with a probability below 2^-90.
     """
     digest = hashlib.blake2b(digest_size=32)
+    key = b""
     for part in inputs:
         # A part at a time: moments of thousands of features are not copied for this.
-        digest.update(memoryview(part).nbytes.to_bytes(8))
-        digest.update(part)
+        view = memoryview(part)
+        digest.update(view.nbytes.to_bytes(8))
+        if view.nbytes < _LONG:
+            digest.update(view)
+            continue
+        key = key or entropy.seed()
+        digest.update(_tag(key, view.cast("B")))
     return entropy.bound_to(purpose, digest.digest())
+
+
+def _tag(key: bytes, part: memoryview) -> bytes:
+    """Return GCM's tag of a part; one nonce is enough, because tags are never shown."""
+    mac = Cipher(AES256(key), GCM(bytes(12))).encryptor()
+    for start in range(0, len(part), _PIECE):
+        mac.authenticate_additional_data(part[start : start + _PIECE])
+    mac.finalize()
+    return mac.tag

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from sottovoce.rados.blas_threads import one_blas_thread
 from sottovoce.rados.moment_words import MomentWords
 from sottovoce.rados.moments import Moments
 from sottovoce.text.documents import Document
@@ -52,7 +52,7 @@ class _MomentJob:
         def work(total: MomentWords | None, documents: Iterator[Document]) -> MomentWords:
             moments = Moments(*shape)
             # The order in which several threads add changes the last bits.
-            with threadpool_limits(1, user_api="blas"):
+            with one_blas_thread():
                 for block in read(documents):
                     moments.add(block.rows, block.targets, weights=self.weights.of(block))
             if total is None:

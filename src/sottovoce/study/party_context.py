@@ -48,7 +48,7 @@ class PartyContext:
         attempt.check(self.study)
         return replace(self, attempt=attempt, entropy=entropy)
 
-    def drawing(self, purpose: str, *inputs: bytes) -> "PartyContext":
+    def drawing(self, purpose: str, *inputs: bytes | memoryview) -> "PartyContext":
         """Return the same party with an entropy that depends on the values it will hide."""
         return replace(self, entropy=bound(self.entropy, purpose, *inputs))
 

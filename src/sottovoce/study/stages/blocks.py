@@ -28,7 +28,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sottovoce.entropy import bound
 from sottovoce.errors import OtherEntitiesError, ViolationError
 from sottovoce.numbers import ring
 from sottovoce.numbers.fixed import Scale
@@ -37,7 +36,7 @@ from sottovoce.protocols.conversation import Party, Send, receive
 from sottovoce.protocols.disclosures import BY_ONE_PEER
 from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
-from sottovoce.protocols.shares.holders import deal_to_run, seated
+from sottovoce.protocols.shares.holders import deal_to_run
 from sottovoce.protocols.shares.products import Product, deal_product, multiplied
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
@@ -54,6 +53,7 @@ from sottovoce.study.stages.contributions import (
 )
 from sottovoce.study.stages.holdings import PeerBlocks, block_columns
 from sottovoce.study.stages.preparation import Prepared
+from sottovoce.study.stages.solving import holding
 from sottovoce.study.study import Study
 from sottovoce.study.totals import Totals
 from sottovoce.text.documents import Document
@@ -203,13 +203,10 @@ def deal_blocks(party: PartyContext) -> Party[None]:
 
 def _joined(party: PartyContext, layout: BlockPlan, half: Contributed) -> Party[Contributed]:
     """At a holder: return its share of the triangle of A and of b, from that of block columns."""
-    study, width, words = party.study, layout.moments.width, half.words
+    width, words = layout.moments.width, half.words
     assert words is not None
     context = party.context(party.peers, round=_BLOCK_ROUND)
-    entropy = bound(party.entropy, _HELD, words.tobytes())
-    holder = yield from seated(
-        study.trio, party.name, context, ledger=party.ledger, entropy=entropy
-    )
+    holder = yield from holding(party, context, _HELD, words)
     columns = words[: layout.size].reshape(layout.blocks, width)
     product = gram(layout.blocks, width)
     fine = yield from multiplied(holder, columns, None, product, purpose=_PURPOSE)

@@ -19,7 +19,6 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sottovoce.entropy import SEED_BYTES, Expansion
 from sottovoce.errors import InputError, ViolationError
@@ -36,6 +35,7 @@ from sottovoce.protocols.shares.course import PRECISION, System, largest_conditi
 from sottovoce.protocols.shares.moment_check import MomentBounds
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
+from sottovoce.rados.blas_threads import one_blas_thread
 from sottovoce.rados.moments import Moments
 from sottovoce.study.choices import Contribution
 from sottovoce.study.moment_sums import RowWeights, parted_moments
@@ -210,7 +210,7 @@ def local_moments(
     # interrupted must compute exactly the same words again.
     if isinstance(training, PartedDocuments) and plan.contribution is not Contribution.RADOS:
         return _moments_of_parts(study, prepared, training)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         blocks = training_examples(
             training,
             prepared.space,
@@ -384,7 +384,7 @@ def told_parts(
         return ToldSpectrum(
             end_parts(moments, fraction_bits=fraction_bits, contribution=contribution)
         )
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         spectrum = reference.figures(moments)
     parts = (_parts(end, moments.features, fraction_bits=fraction_bits) for end in spectrum)
     return ToldSpectrum(*parts)
@@ -399,7 +399,7 @@ def end_parts(
     rounded.
     """
     exact = contribution is Contribution.EXACT
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         end = upper_end(moments.upper) if exact else upper_end_of_sample(moments)
     return _parts(end, moments.features, fraction_bits=fraction_bits)
 

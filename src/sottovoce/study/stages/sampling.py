@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from sottovoce.entropy import Expansion
 from sottovoce.rados import GivenSignatures, Moments, RadoFamily
+from sottovoce.rados.blas_threads import one_blas_thread
 from sottovoce.study.choices import Contribution
 from sottovoce.study.plan import StudyPlan
 from sottovoce.text.passes import Examples
@@ -57,7 +57,7 @@ def upper_end_of_sample(moments: Moments) -> float:
 
     A sample has entries of either sign, for which bounds from absolute values are far too high.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         largest = float(np.linalg.eigvalsh(moments.second)[-1]) * (1 + 1e-9)
     lengths = (moments.products**2).sum(axis=0).max() / max(moments.weight, 1.0)
     return max(largest, float(lengths))

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import wire
-from sottovoce.entropy import bound
 from sottovoce.errors import ViolationError
 from sottovoce.numbers.ring import Words
 from sottovoce.paillier import PublicKey, SecretKey
@@ -34,6 +33,7 @@ from sottovoce.protocols.disclosures import NUMBERS_ARE_NAMED_ON_THE_CARD
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.shares.handover import give_share, take_share
 from sottovoce.protocols.shares.holders import Dealer, Holder, deal_to_run, seated
+from sottovoce.protocols.shares.material import Context
 from sottovoce.protocols.shares.moment_check import check_moments, deal_moment_check
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
@@ -272,10 +272,17 @@ def take_solved(
 def _seated(party: PartyContext, contributed: Contributed, index: int) -> Party[Holder]:
     assert contributed.words is not None
     context = party.context(contributed.peers, round=_SOLVE_ROUND + index)
-    trio, entropy = party.study.trio, party.entropy
-    if party.name == trio.second:  # the first draws nothing
-        entropy = bound(entropy, _HELD, contributed.words.data)
-    return (yield from seated(trio, party.name, context, ledger=party.ledger, entropy=entropy))
+    return (yield from holding(party, context, _HELD, contributed.words))
+
+
+def holding(party: PartyContext, context: Context, purpose: str, words: Words) -> Party[Holder]:
+    """Seat a holder of shares; what the second draws depends on its share."""
+    trio = party.study.trio
+    if party.name == trio.second:
+        party = party.drawing(purpose, words.data)
+    return (
+        yield from seated(trio, party.name, context, ledger=party.ledger, entropy=party.entropy)
+    )
 
 
 def _check_first(
