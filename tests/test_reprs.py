@@ -63,6 +63,7 @@ HARMLESS = {
     "study.queries.model.Trained.labels_told": "how many labels each peer was told",
     "study.rehearsal.Rehearsed.rare": "names of classes, and how many documents, at the site",
     "study.rehearsal.Rehearsed.small": "how many rows stand in blocks, at the site",
+    "node.events.TotalsPublished.by_class": "rounded totals that all sites are told, without names",
     "node.kept_facts.StageCosts.bytes": "sizes by stage",
     "node.kept_facts.StageCosts.seconds": "times by stage",
     "keyfiles.keytext.Lock.salt": "stands in the open in every key file",

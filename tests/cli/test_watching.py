@@ -50,6 +50,7 @@ EVENTS = [
     events.EvaluationHeld("s-1", "north", ("north", "harbour"), 0.9, "{}"),
     events.LineLost("s-1", "north", "refused"),
     events.LineBack("s-1", "north"),
+    events.TotalsPublished("s-1", "north", 1_610, 2_048, 960, (960, 0), ("north",)),
 ]
 
 
@@ -65,6 +66,18 @@ def test_every_event_has_words_or_a_reason_for_none() -> None:
     assert in_words(endless) == "north: waits for harbour (to join) for as long as it takes"
     assert "attempt 2" in in_words(EVENTS[5])
     assert "because of harbour" in in_words(EVENTS[13])
+
+
+def test_who_watches_hears_how_many_words_were_chosen_and_how_many_classes_are_rare() -> None:
+    event = EVENTS[-1]
+    rows = "up to 960 rows to train with at all sites"
+    words = f"north: 1,610 words chosen, of at most 2,048; {rows}"
+    rare = "1 class that has too few of them left out: `sottovoce study show` names them"
+    assert in_words(event) == f"{words}; {rare}"
+    joined = in_words(replace(event, by_class=(960, 0, 0), joined=True))
+    assert "; 2 classes that have too few of them joined: " in joined
+    assert in_words(replace(event, by_class=(900, 60))) == words
+    assert in_words(replace(event, words=0, most=0, by_class=(900, 60))) == f"north: {rows}"
 
 
 def test_every_event_is_a_json_line() -> None:

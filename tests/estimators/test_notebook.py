@@ -30,7 +30,7 @@ def model(federation: LocalFederation) -> Toy:
 
 def test_a_study_prints_as_a_line_not_as_a_book(model: Toy) -> None:
     assert len(repr(model.study_)) < 300
-    assert "north, harbour, stanmore hold a sealed model of 48 features" in repr(model.study_)
+    assert "north, harbour, stanmore hold a sealed model of 49 columns" in repr(model.study_)
     assert "peers with a model" in model.study_._repr_html_()
 
 

@@ -18,7 +18,9 @@ from sottovoce.study.queries.scoring import row_norm
 from sottovoce.study.relay import padded_size
 from sottovoce.study.stages.centring import END_PARTS, Ends
 from sottovoce.study.stages.contributions import doubtful_penalty, solve_plan
+from sottovoce.study.study import Study
 from sottovoce.study.totals import FULL_ROWS, Totals
+from sottovoce.text.labels import Labels
 from sottovoce.text.reading import NGrams
 from sottovoce.wire.tags import kebab
 
@@ -52,6 +54,24 @@ def test_the_card_changes_with_the_plan_and_the_roster(binary: Case) -> None:
     assert len({card.fingerprint for card in cards}) == 3
     assert "north is a peer and the evaluator" in cards[1].markdown()
     assert "north is a peer and the evaluator" not in cards[0].markdown()
+
+
+def test_the_card_says_what_the_first_sums_showed(binary: Case) -> None:
+    names = ("never", "routine", "urgent")
+    plan = replace(binary.plan, labels=Labels(names), features=2_048, rare="leave out")
+    study = Study(plan, binary.study.roster)
+    totals = Totals(960, (0, 900, 60), binary.study.roster.peers, absent=438)
+    card = StudyCard(study, totals=totals)
+    assert "- 1,610 words were chosen, of at most 2,048." in card.sums().splitlines()
+    assert "Up to 960 rows to train with, rounded up: routine 900, urgent 60." in card.sums()
+    few = "All sites together have too few documents of never: what they have is left out."
+    assert few in card.sums()
+    assert card.sums() in card.markdown()
+    assert StudyCard(study).sums() == ""
+    assert few not in StudyCard(study).markdown()
+    joins = replace(plan, rare="other", labels=Labels(("never", "other", "routine")))
+    joined = StudyCard(Study(joins, binary.study.roster), totals=totals)
+    assert "of never: what they have counts as 'other'." in joined.sums()
 
 
 def test_the_card_warns_of_a_penalty_that_may_be_refused_after_everybody_contributed(

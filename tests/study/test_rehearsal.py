@@ -161,7 +161,9 @@ def test_a_rare_class_is_told_by_name_where_the_study_does_without_it() -> None:
     odd = [document for document in odd if three.plan.split.side(document) == "train"][:2]
     result = check_documents(three, "north", [*kept, *odd])
     assert result.rare == {"odd": 2}
-    assert "class 'odd' is left out: 2 of its documents" in " ".join(result.sentences(three.plan))
+    assert "class 'odd' is left out here: 2 of its documents" in " ".join(
+        result.sentences(three.plan)
+    )
 
 
 BY_WARD = """

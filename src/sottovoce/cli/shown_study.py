@@ -28,8 +28,9 @@ def evaluated(known: "KnownStudy") -> dict[str, Any]:
 
 
 def show_study(known: "KnownStudy") -> None:
-    """The first page of the card, and the newest evaluation."""
+    """The first page of the card, what the first sums showed, and the newest evaluation."""
     screen.say(known.card.first_page())
+    screen.say(known.card.sums())
     if known.card.keyed:
         screen.say(f"Fingerprint that this site agreed to: {known.card.fingerprint}")
     if known.last is not None:

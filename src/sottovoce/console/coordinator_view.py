@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sottovoce.config.study_file import StudyDescription, parse_study
 from sottovoce.console.guard import ConsoleGuard
@@ -10,14 +11,17 @@ from sottovoce.console.progress_view import ago, bar, lead, moment, steps, until
 from sottovoce.course.phases import OVER, Phase
 from sottovoce.node.awaited import awaited
 from sottovoce.node.coordinator.registry import Registry
-from sottovoce.node.kept_facts import kept_costs, kept_evaluations
+from sottovoce.node.kept_facts import kept_costs, kept_evaluations, kept_totals
 from sottovoce.node.memberships import StudyStatus
 from sottovoce.node.phone_words import in_lines
+from sottovoce.node.site.shown_card import card_of
 from sottovoce.pictures.charts import Bar, Flow, amount, bars
 from sottovoce.pictures.html import Html, joined, table, tag
+from sottovoce.pictures.markdown import html_of
 from sottovoce.pictures.page import coded, folded, section
 from sottovoce.pictures.quality import evaluation_html
 from sottovoce.study.attempts import Stage
+from sottovoce.study.totals import Totals
 
 _FRESH_SECONDS = 120.0
 
@@ -38,6 +42,9 @@ def coordinator_sections(
     if early:
         yield section("Invitations", *_invitations(described, registry, guard, now))
     yield section("Sites", _sites(described, now, received))
+    totals = kept_totals(registry.folder)
+    if totals is not None:
+        yield section("Sums", *_sums(described, totals))
     if now.phase == Phase.FINISHED or kept_evaluations(registry.folder):
         yield section("Evaluation", *_evaluations(registry))
     if kept_costs(registry.folder).seconds:
@@ -45,6 +52,11 @@ def coordinator_sections(
     if not early:
         yield section("Invitations and words", *_later(described, registry, guard, now))
     yield section("The end of the study", *_ends(registry, guard, now))
+
+
+def _sums(described: StudyDescription, totals: Totals) -> Iterator[Html]:
+    """What the first sums over all sites showed."""
+    yield html_of(replace(card_of(described), totals=totals).sums())
 
 
 def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> Iterator[Html]:

@@ -308,7 +308,7 @@ def _consented(study: JoinedStudy) -> Html:
     """Say who consented when, and where the card is."""
     agreed = kept_consent(study.folder)
     said = "" if agreed is None else f"Consented by {agreed.by} on {moment(agreed.at)}."
-    return joined(tag("p", said), _whole_card(study))
+    return joined(tag("p", said), html_of(site_card(study).sums()), _whole_card(study))
 
 
 def _whole_card(study: JoinedStudy) -> Html:

@@ -96,12 +96,17 @@ class StudyOutcome:
     # The members' shares of the model, in engine quorum.
     shared: Mapping[str, MemberShare] = field(default_factory=dict, repr=False)
 
+    @property
+    def columns(self) -> int:
+        """How many columns a row has; a dictionary may have fewer words than it could."""
+        return self.study.plan.width - self.trained.totals.absent
+
     def __repr__(self) -> str:
         """One line: who has which model."""
         plan, labels = self.study.plan, ", ".join(self.study.plan.labels.names)
         return (
             f"StudyOutcome({plan.name!r}: {', '.join(self.models)} hold a {plan.release} model of "
-            f"{plan.features} features for {labels}; engine {self.study.engine}, "
+            f"{self.columns:,} columns for {labels}; engine {self.study.engine}, "
             f"{self.traffic.total_bytes / 1e6:.1f} MB)"
         )
 
@@ -113,7 +118,7 @@ class StudyOutcome:
             ("labels", ", ".join(plan.labels.names)),
             ("released", str(plan.release)),
             ("engine", str(self.study.engine)),
-            ("features", plan.features),
+            ("columns", self.columns),
             ("penalty", f"{self.trained.alpha:g}"),
             ("bytes sent", self.traffic.total_bytes),
         ]

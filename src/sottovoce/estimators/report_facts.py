@@ -26,7 +26,7 @@ def report_facts(
         Flow(*pair, count, traffic.bytes[pair]) for pair, count in traffic.messages.items()
     )
     return ReportFacts(
-        StudyCard(outcome.study),
+        StudyCard(outcome.study, totals=outcome.trained.totals),
         "a federation in memory",
         __version__,
         evaluations={"all peers": joint},

@@ -6,9 +6,13 @@ No event carries content: names of seats, stages, counts, sizes and times only.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from sottovoce.course.news import News, SeatEvent
+
+if TYPE_CHECKING:
+    from sottovoce.study.plan import StudyPlan
+    from sottovoce.study.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,38 @@ class Moved(SeatEvent):
     letters: int
     bytes: int
     steps_left: int | None = None
+
+
+@dataclass(frozen=True)
+class TotalsPublished(SeatEvent):
+    """The first sums are known: `words` were chosen, of at most `most`, and rows are rounded up.
+
+    `by_class` are the rows of each class, in the plan's order. Where they are 0 all sites together
+    have too few documents: the class is left out, or `joined` to the class of all rare ones.
+    """
+
+    words: int
+    most: int
+    rows: int
+    by_class: tuple[int, ...]
+    peers: tuple[str, ...]
+    joined: bool = False
+
+    @classmethod
+    def of(cls, study: str, seat: str, plan: "StudyPlan", totals: "Totals") -> Self:
+        """The totals of a study."""
+        from sottovoce.study.rare_classes import joined_class
+
+        words, joined = plan.features - totals.absent, bool(joined_class(plan, totals))
+        numbers = (words, plan.features, totals.rows, totals.by_class)
+        return cls(study, seat, *numbers, totals.peers, joined)
+
+    @property
+    def totals(self) -> "Totals":
+        """The totals that this tells of."""
+        from sottovoce.study.totals import Totals
+
+        return Totals(self.rows, self.by_class, self.peers, self.most - self.words)
 
 
 @dataclass(frozen=True)
@@ -116,6 +152,7 @@ Event: TypeAlias = (
     | Enrolled
     | RosterKnown
     | Moved
+    | TotalsPublished
     | SeatPartEnded
     | ModelStored
     | JournalDeleted

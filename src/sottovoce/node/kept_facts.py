@@ -1,16 +1,20 @@
-"""Facts that commands show later: evaluations, and the cost of each stage."""
+"""Facts that commands show later: totals, evaluations, and the cost of each stage."""
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sottovoce.course.news import StageEnded
 from sottovoce.errors import KeyFileError
 from sottovoce.keyfiles import storage
-from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent
+from sottovoce.node.events import EvaluationHeld, Event, Moved, OnEvent, TotalsPublished
 from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+
+if TYPE_CHECKING:
+    from sottovoce.study.totals import Totals
 
 _EVALUATIONS = "evaluations"
 _COSTS = "costs.json"
@@ -83,21 +87,24 @@ def _kept_accuracy(folder: Path, name: str) -> float | None:
         return None
 
 
-def keep_totals(folder: Path, by_class: Sequence[int]) -> None:
-    """Keep how many documents of each class all sites together learnt from, as published."""
-    storage.write_for_information(folder / _TOTALS, json.dumps(list(by_class)).encode())
+def keep_totals(folder: Path, totals: "Totals") -> None:
+    """Keep how many words and documents all sites together learnt from, as published."""
+    storage.write_for_information(folder / _TOTALS, json.dumps(asdict(totals)).encode())
 
 
-def kept_totals(folder: Path) -> tuple[int, ...] | None:
-    """Return how many documents of each class all sites learnt from, if it was kept."""
+def kept_totals(folder: Path) -> "Totals | None":
+    """Return how many words and documents all sites learnt from, if it was kept."""
+    from sottovoce.study.totals import Totals
+
     path = folder / _TOTALS
     if not path.exists():
         return None
     try:
-        return tuple(
-            int(rows) for rows in json.loads(storage.read_whole(path, limit=_LARGEST).data)
-        )
-    except (ValueError, TypeError, KeyFileError):
+        kept = json.loads(storage.read_whole(path, limit=_LARGEST).data)
+        by_class = tuple(int(rows) for rows in kept["by_class"])
+        peers = tuple(str(peer) for peer in kept["peers"])
+        return Totals(int(kept["rows"]), by_class, peers, int(kept["absent"]))
+    except (ValueError, TypeError, KeyError, KeyFileError):
         _log.warning("%s: cannot be read as totals, and is left out", path)
         return None
 
@@ -143,6 +150,8 @@ class FactKeeper:
                 self._moved[stage] = size
             case StageEnded(_, _, stage, _, seconds):
                 self._add(stage, seconds)
+            case TotalsPublished():
+                keep_totals(self._folder, event.totals)
             case EvaluationHeld():
                 kept = KeptEvaluation.decode(event.figures.encode(), name="the evaluation")
                 keep_evaluation(self._folder, kept)

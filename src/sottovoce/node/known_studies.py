@@ -1,6 +1,6 @@
 """The studies that this site runs or joined: their titles, texts, cards and evaluations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sottovoce.errors import InputError
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
     from sottovoce.study.card.card import StudyCard
     from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
+    from sottovoce.study.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def known_study(site: Site, name: str | None, *, option: str = "--study ") -> Kn
     """The study of that name, or beginning of a name, that this site runs or joined."""
     from sottovoce.config.study_file import parse_study
     from sottovoce.node.coordinator.serving import registries
-    from sottovoce.node.kept_facts import kept_evaluations
+    from sottovoce.node.kept_facts import kept_evaluations, kept_totals
     from sottovoce.node.site.shown_card import card_of
 
     chosen = choose(name, study_titles(site), option=option)
@@ -58,6 +59,7 @@ def known_study(site: Site, name: str | None, *, option: str = "--study ") -> Kn
         if registry.id == chosen:
             described = parse_study(registry.text)
             card = card_of(described, described.coordinator.organisation)
+            card = replace(card, totals=kept_totals(registry.folder))
             return KnownStudy(chosen, described, card, kept_evaluations(registry.folder))
     joined = site.study(chosen)
     return KnownStudy(chosen, joined.described, site_card(joined), site_evaluations(joined), joined)
@@ -71,7 +73,15 @@ def site_card(joined: JoinedStudy) -> "StudyCard":
     organisation = joined.organisation(described).organisation
     if agreed is None:
         return card_of(described, organisation)
-    return agreed_card(described, agreed, organisation)
+    return replace(agreed_card(described, agreed, organisation), totals=site_totals(joined))
+
+
+def site_totals(joined: JoinedStudy) -> "Totals | None":
+    """The published totals, once a seat of this site knows them."""
+    from sottovoce.node.kept_facts import kept_totals
+
+    known = (kept_totals(joined.folder / seat) for seat in joined.invitation.seats)
+    return next(filter(None, known), None)
 
 
 def site_evaluations(joined: JoinedStudy) -> "tuple[KeptEvaluation, ...]":

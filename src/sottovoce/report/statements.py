@@ -16,7 +16,7 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
     held = "; ".join(f"{name} {value:.1%}" for name, value in facts.compared.items())
     yield _said(
         "Model details",
-        f"A linear classifier of {plan.features} features, closed form, penalty "
+        f"A linear classifier of {_columns(facts)} columns, closed form, penalty "
         f"{facts.chosen or ', '.join(f'{penalty:g}' for penalty in plan.alphas)}, trained by "
         f"engine {study.engine} of Sottovoce {facts.version}. Labels: "
         f"{', '.join(plan.labels.names)}. One row is one {plan.level}.",
@@ -35,6 +35,11 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
         "Caveats and recommendations",
         f"{plan.release.caveat} A label is no diagnosis; check the figures of each class.",
     )
+
+
+def _columns(facts: ReportFacts) -> str:
+    width, totals = facts.card.study.plan.width, facts.card.totals
+    return f"at most {width:,}" if totals is None else f"{width - totals.absent:,}"
 
 
 def _training_data(facts: ReportFacts) -> str:

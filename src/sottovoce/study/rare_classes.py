@@ -47,7 +47,7 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
 
 def rare_sentences(plan: StudyPlan, rare: Mapping[str, int]) -> Iterator[str]:
     """What becomes of each rare class of a peer."""
-    becomes = "counts as 'other'" if plan.rare is Rare.OTHER else "is left out"
+    becomes = "counts as 'other' here" if plan.rare is Rare.OTHER else "is left out here"
     for name, number in rare.items():
         yield (
             f"class {name!r} {becomes}: {number} of its documents {'is' if number == 1 else 'are'} "
@@ -72,7 +72,13 @@ def without_absent(
     if not is_tolerant(plan):
         return documents
     absent = totals.absent_classes(plan.labels.names)
-    return _without(plan, documents, absent, join=OTHER not in absent)
+    return _without(plan, documents, absent, join=bool(joined_class(plan, totals)))
+
+
+def joined_class(plan: StudyPlan, totals: Totals) -> str:
+    """Return the class as which rare ones count over all peers; "" if they are left out."""
+    joins = plan.rare is Rare.OTHER and OTHER not in totals.absent_classes(plan.labels.names)
+    return OTHER if is_tolerant(plan) and joins else ""
 
 
 def _without(

@@ -13,6 +13,7 @@ from sottovoce.node.events import Enrolled, Event
 from sottovoce.node.kept_facts import keep_alone, keep_totals, kept_alone, kept_joint, kept_totals
 from sottovoce.node.site.seat_status import is_running, kept_status
 from sottovoce.node.site.status_file import StatusFile
+from sottovoce.study.totals import Totals
 
 
 def status_after(folder: Path, *events: Event) -> StatusFile:
@@ -54,8 +55,9 @@ def test_what_a_site_reaches_alone_is_kept(
 
 def test_the_totals_of_a_study_are_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert kept_totals(tmp_path) is None
-    keep_totals(tmp_path, (120, 40))
-    assert kept_totals(tmp_path) == (120, 40)
+    totals = Totals(160, (120, 40), ("north", "harbour", "valley"), absent=438)
+    keep_totals(tmp_path, totals)
+    assert kept_totals(tmp_path) == totals
     (tmp_path / "totals.json").write_text('["x"]', encoding="utf-8")
     assert kept_totals(tmp_path) is None
     assert "left out" in caplog.text

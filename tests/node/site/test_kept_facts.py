@@ -8,7 +8,7 @@ import pytest
 from sottovoce.course.news import StageEnded
 from sottovoce.course.phases import Phase
 from sottovoce.errors import DamagedFileError
-from sottovoce.node.events import Enrolled, EvaluationHeld, Event, Moved
+from sottovoce.node.events import Enrolled, EvaluationHeld, Event, Moved, TotalsPublished
 from sottovoce.node.kept_facts import (
     FactKeeper,
     keep_alone,
@@ -24,6 +24,8 @@ from sottovoce.node.site.shown_card import kept_consent
 from sottovoce.node.site.status_file import StatusFile
 from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 from sottovoce.study.evaluations.figures import Evaluation
+from sottovoce.study.plan import StudyPlan
+from sottovoce.study.totals import Totals
 from sottovoce.text.labels import Labels
 
 
@@ -58,6 +60,17 @@ def test_seconds_and_bytes_of_stages_add_up_over_attempts(tmp_path: Path) -> Non
     costs = kept_costs(tmp_path)
     assert costs.seconds == {"training": 5.0}
     assert costs.bytes == {"training": 700}
+
+
+def test_what_the_first_sums_showed_is_kept(tmp_path: Path) -> None:
+    plan = StudyPlan("study", Labels(("never", "routine", "urgent")), features=2_048)
+    totals = Totals(960, (0, 900, 60), ("north", "harbour", "valley"), absent=438)
+    event = TotalsPublished.of("s", "north", plan, totals)
+    assert (event.words, event.by_class, event.joined) == (1_610, (0, 900, 60), False)
+    others = StudyPlan("study", Labels(("never", "other", "urgent")), features=2_048, rare="other")
+    assert TotalsPublished.of("s", "north", others, totals).joined
+    FactKeeper(tmp_path, lambda _: None)(event)
+    assert kept_totals(tmp_path) == totals
 
 
 def test_nothing_kept_is_nothing_shown(tmp_path: Path) -> None:
@@ -95,9 +108,10 @@ def test_a_damaged_informational_file_stops_no_study(tmp_path: Path, damage: str
 @pytest.mark.parametrize("damage", ['{"accuracy": ', '["x"]', '{"accuracy": "x"}', "folder"])
 def test_damaged_figures_are_left_out(tmp_path: Path, damage: str) -> None:
     keep_alone(tmp_path, 0.9, joint=0.8)
-    keep_totals(tmp_path, (40, 30))
+    totals = Totals(70, (40, 30), ("north",), absent=5)
+    keep_totals(tmp_path, totals)
     assert (kept_alone(tmp_path), kept_joint(tmp_path)) == (0.9, 0.8)
-    assert kept_totals(tmp_path) == (40, 30)
+    assert kept_totals(tmp_path) == totals
     for path in (tmp_path / "alone.json", tmp_path / "totals.json"):
         path.unlink()
         if damage == "folder":

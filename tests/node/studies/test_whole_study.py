@@ -8,6 +8,8 @@ import pytest
 from harness.network import Network, network
 from harness.studies import accuracy
 from sottovoce.errors import MisuseError
+from sottovoce.node.coordinator.serving import registries
+from sottovoce.node.kept_facts import kept_totals
 
 SITES = ("north", "harbour", "valley")
 
@@ -28,6 +30,12 @@ async def used_days_later(net: Network) -> None:
 def test_three_sites_train_a_model_on_shares_and_use_it_days_later(trained: Network) -> None:
     for site in SITES:
         assert (trained.membership(site).folder / site / "model").exists()
+        totals = kept_totals(trained.membership(site).folder / site)
+        assert totals is not None
+        assert totals.peers == SITES
+        assert min(totals.by_class) > 0
+    (registry,) = registries(trained.place)
+    assert kept_totals(registry.folder) == totals
     asyncio.run(used_days_later(trained))
 
 

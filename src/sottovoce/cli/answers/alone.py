@@ -25,9 +25,8 @@ from sottovoce.node.kept_facts import (
     keep_alone,
     kept_alone,
     kept_joint,
-    kept_totals,
 )
-from sottovoce.node.known_studies import site_evaluations
+from sottovoce.node.known_studies import site_evaluations, site_totals
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.plan import StudyPlan
@@ -80,8 +79,8 @@ class OwnAnswers:
     @property
     def thresholds(self) -> Floats:
         """The thresholds of this site's class frequencies; 0 where joint ones were not kept."""
-        joint, own = kept_totals(self.joined.folder), rows_by_class(self.plan, self.learnt_from)
-        totals = np.array(joint or (0.0,) * len(own))
+        joint, own = site_totals(self.joined), rows_by_class(self.plan, self.learnt_from)
+        totals = np.array(joint.by_class if joint else (0.0,) * len(own))
         return own_thresholds(self.plan.labels, totals, own, accuracy=self.joint.accuracy)
 
     def label(

@@ -206,6 +206,17 @@ def _listening(event: events.Listening) -> str:
     return f"serving at {event.address}: {count} {'study' if count == 1 else 'studies'}"
 
 
+def _totals(event: events.TotalsPublished) -> str:
+    chosen = f"{event.words:,} words chosen, of at most {event.most:,}; " if event.most else ""
+    said = f"{event.seat}: {chosen}up to {event.rows:,} rows to train with at all sites"
+    rare = event.by_class.count(0)
+    if not rare:
+        return said
+    becomes = "joined" if event.joined else "left out"
+    classes = "1 class that has" if rare == 1 else f"{rare} classes that have"
+    return f"{said}; {classes} too few of them {becomes}: `sottovoce study show` names them"
+
+
 def _given_up(event: news.QueryGivenUp) -> str:
     return (
         f"{event.seat}: query {event.number}, of {event.documents:,} other rows, was interrupted "
@@ -246,6 +257,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     news.SeatWaiting: _waiting,
     news.StageBegan: _began,
     news.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",
+    events.TotalsPublished: _totals,
     news.AttemptFailed: _failed,
     events.ModelStored: lambda event: f"{event.seat}: the sealed model is at {event.path}",
     events.JournalDeleted: lambda event: f"{event.seat}: shares, masks and journals deleted",

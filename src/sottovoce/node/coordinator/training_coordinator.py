@@ -41,7 +41,7 @@ from sottovoce.errors import JournalError
 from sottovoce.ledger import LedgerSeat
 from sottovoce.node.coordinator.receipts import take_head
 from sottovoce.node.seat.after_training import agreement_notes, training_notes
-from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
+from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs, tell_totals
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.durable_seat import SeatSession
 from sottovoce.node.seat.seat_runtime import SeatRuntime
@@ -149,6 +149,7 @@ class TrainingCoordinator(Carrier[Training]):
             case RecallAttempt(attempt):
                 running = await agent.recall(*self._sitting(attempt), label=_label(attempt))
                 self._course.keep(attempt, running.seat.result)
+                tell_totals(agent, self._course, attempt)
             case KeepResult(attempt):
                 self._keep(attempt)
             case DropSession() | DropAll() | LeaveOut():
@@ -184,6 +185,7 @@ class TrainingCoordinator(Carrier[Training]):
         """Keep the result for its stage."""
         session = attempt.session(self._course.party.study)
         self._course.keep(attempt, self._results.pop(session))
+        tell_totals(self.agent, self._course, attempt)
 
     def _sit(self, study: Study) -> None:
         first = Attempt.first(study, Stage.AGREEMENT)

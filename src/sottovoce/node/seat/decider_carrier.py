@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 from sottovoce.course.queries.actions import EraseCounts, EraseShare, KeepCounts
+from sottovoce.course.seat_course import SeatCourse
 from sottovoce.course.training.actions import (
     Action,
     DropAll,
@@ -23,10 +24,12 @@ from sottovoce.course.training.actions import (
     WakeAt,
 )
 from sottovoce.course.training.inputs import Heard, Tick
+from sottovoce.node.events import TotalsPublished
 from sottovoce.node.seat.deciders import Effect
 from sottovoce.node.seat.seat_runtime import SeatRuntime
 from sottovoce.protocols.messages import Message
 from sottovoce.storage.journal import Journal
+from sottovoce.study.attempts import Attempt, Stage
 from sottovoce.wire import Codec, Value
 
 
@@ -206,6 +209,13 @@ def read_record(journal: Journal, name: str, kind: type[V]) -> V:
     """A record from a seat's journal, or a new one."""
     data = journal.note(name)
     return kind() if not data else Codec().decode(data, kind)
+
+
+def tell_totals(agent: SeatRuntime, course: SeatCourse, attempt: Attempt) -> None:
+    """Tell what the first sums showed, once this attempt's result is kept."""
+    if attempt.stage is Stage.DICTIONARY and course.prepared is not None:
+        plan, totals = course.party.study.plan, course.prepared.totals
+        agent.tell_watcher(TotalsPublished.of(agent.study, agent.name, plan, totals))
 
 
 async def stop_programs(agent: SeatRuntime, action: DropSession | DropAll | LeaveOut) -> None:

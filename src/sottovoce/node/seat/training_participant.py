@@ -45,7 +45,7 @@ from sottovoce.errors import (
 )
 from sottovoce.ledger import LineKind
 from sottovoce.node.api import ConsentBy
-from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs
+from sottovoce.node.seat.decider_carrier import Carrier, read_record, stop_programs, tell_totals
 from sottovoce.node.seat.deciders import RunningProgram
 from sottovoce.node.seat.departures import Departures
 from sottovoce.node.seat.durable_seat import SeatSession
@@ -189,6 +189,7 @@ class TrainingParticipant(Carrier[Participation]):
         session = attempt.session(course.party.study)
         if session in self._results:
             course.keep(attempt, self._results.pop(session))
+            tell_totals(self.agent, course, attempt)
 
     # Consent.
 
@@ -261,6 +262,7 @@ class TrainingParticipant(Carrier[Participation]):
         running = await self.agent.recall(*self._sitting(attempt), label=_label(attempt))
         if running.seat.finished and running.seat.failure is None:
             course.keep(attempt, running.seat.result)
+            tell_totals(self.agent, course, attempt)
 
     def _sitting(self, attempt: Attempt) -> tuple[SeatSession, Callable[[Entropy], Any]]:
         """Our seat and program in an attempt."""

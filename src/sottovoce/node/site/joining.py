@@ -28,7 +28,6 @@ from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.ledger import LineKind
 from sottovoce.node.api import Documents, Joined, JoinOptions
 from sottovoce.node.events import Enrolled, ModelStored, SeatLost
-from sottovoce.node.kept_facts import keep_totals
 from sottovoce.node.memberships import Membership
 from sottovoce.node.seat.after_training import (
     AfterTraining,
@@ -208,9 +207,6 @@ class _JoiningSeat:
         if model is not None:
             study, identity = course.party.study, self._keys.identity
             await agent.do(lambda: write_model(path, model, study, identity=identity, replace=True))
-            if course.prepared is not None:
-                totals, folder = course.prepared.totals, self._work.membership.folder
-                await agent.do(keep_totals, folder, totals.by_class)
             agent.tell_watcher(ModelStored(self._study, agent.name, path))
             self._context.stored.set()
         await agent.drained()

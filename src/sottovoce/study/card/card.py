@@ -17,7 +17,11 @@ from sottovoce.study.card.first_page import first_page
 from sottovoce.study.card.people import people_section, signature_section
 from sottovoce.study.card.pooling import pooling_section
 from sottovoce.study.card.sent import Line, lines_of, sent_section
+from sottovoce.study.choices import DictionaryKind
+from sottovoce.study.rare_classes import joined_class
 from sottovoce.study.study import Study, grouped, settings_digest
+from sottovoce.study.totals import Totals
+from sottovoce.wire.printable import markdown
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,8 @@ class StudyCard:
 
     `words` are the fingerprint's words for the phone, and the card is `keyed` once everybody's keys
     are known. `waits` says what is waited for and how long. `also` are modules with messages beyond
-    those of the protocols. `organisation` is the reader's. The caller that shows the card knows all
-    of these.
+    those of the protocols. `organisation` is the reader's. `totals` are known after the first sums.
+    The caller that shows the card knows all of these.
     """
 
     study: Study
@@ -36,6 +40,7 @@ class StudyCard:
     also: tuple[tuple[str, ModuleType], ...] = ()
     organisation: str | None = None
     keyed: bool = True
+    totals: Totals | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -56,10 +61,19 @@ class StudyCard:
         """The page in plain words."""
         return "\n".join(first_page(self.study, self.organisation, code=self.code)) + "\n"
 
+    def sums(self) -> str:
+        """What the first sums over all sites showed; nothing before they are known."""
+        return "\n".join(self._sums()) + "\n" if self.totals else ""
+
     def markdown(self) -> str:
         """The whole card."""
-        parts = (first_page(self.study, self.organisation, code=self.code), *self._details())
+        first = first_page(self.study, self.organisation, code=self.code)
+        parts = (first, *((self._sums(),) if self.totals else ()), *self._details())
         return "\n".join(line for part in parts for line in (*part, "")) + "\n"
+
+    def _sums(self) -> Iterator[str]:
+        assert self.totals is not None
+        yield from _summed(self.study, self.totals)
 
     def _details(self) -> tuple[Iterator[str], ...]:
         study, keyed = self.study, self.keyed
@@ -77,6 +91,24 @@ class StudyCard:
             sent,
             signatures,
         )
+
+
+def _summed(study: Study, totals: Totals) -> Iterator[str]:
+    """How many words were chosen, the rows of each class, and which classes are left out."""
+    plan = study.plan
+    yield "## What the sums over all sites showed"
+    yield ""
+    if plan.features and plan.dictionary is not DictionaryKind.HASHED:
+        words = plan.features - totals.absent
+        yield f"- {words:,} words were chosen, of at most {plan.features:,}."
+    rows_of = dict(zip(map(markdown, plan.labels.names), totals.by_class, strict=True))
+    by_class = ", ".join(f"{name} {rows:,}" for name, rows in rows_of.items() if rows)
+    yield f"- Up to {totals.rows:,} rows to train with, rounded up: {by_class}."
+    rare = ", ".join(name for name, rows in rows_of.items() if not rows)
+    if rare:
+        joined = joined_class(plan, totals)
+        becomes = f"counts as {joined!r}" if joined else "is left out"
+        yield f"- All sites together have too few documents of {rare}: what they have {becomes}."
 
 
 def _deviating(study: Study) -> Iterator[str]:
