@@ -9,12 +9,19 @@ import pytest
 from harness.examples.absence import Absence
 from harness.network import Network
 from harness.processes.lives import KilledError, Life
-from sottovoce.course.news import QueryGivenUp, QueryGoesOn, QueryWithoutDealer, SeatWaiting
+from sottovoce.course.news import (
+    QueryGivenUp,
+    QueryGoesOn,
+    QueryServed,
+    QueryWithoutDealer,
+    SeatWaiting,
+)
 from sottovoce.course.queries.records import AskerRecord
 from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import AbsenceError, InputError, LedgerError, MisuseError
 from sottovoce.node.api import EvaluationTables
 from sottovoce.node.coordinator.query_coordinator import read_asker
+from sottovoce.node.coordinator.registry import COORDINATOR
 from sottovoce.node.site.site_study import SiteStudy
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.sealed_files import SealedFiles
@@ -240,10 +247,14 @@ def test_without_the_dealer_labels_are_found_all_the_same_and_charged_once(
         assert answer.left == dealt.left - 2 * batch
         (warning,) = [event for event in trained.events if isinstance(event, QueryWithoutDealer)]
         assert warning.dealer == "dealer"
+        # The asker has its labels before the coordinator has ended the conversation.
+        over = trained.when(lambda event: event == QueryServed(*coordinator, "valley", 4))
         async with trained.serving(), trained.staying("north", "harbour"):
             again = await trained.classify("valley", mine)
             assert (again.verdict, again.left) == (Verdict.FSS, answer.left - batch)
+            await asyncio.wait_for(over.wait(), 60)
 
+    coordinator = (trained.study, COORDINATOR)
     asyncio.run(story())
     assert _record(trained, "valley").open == ()
 
