@@ -124,6 +124,7 @@ HARMLESS = {
     "config.site_settings.SiteSettings.commands": "settings, among which no secret may be",
     "text.dictionary.dictionaries.JointDictionary.buckets": "published to coordinator and peers",
     "text.dictionary.dictionaries.JointDictionary.idf_halves": "published, rounded",
+    "text.blocks.Blocks.kernel_width": "part of the plan",
     "text.reading.NGrams.characters": "part of the plan",
     "text.reading.NGrams.words": "part of the plan",
     "transport.certificates.Certificate.certificate": "the server shows it to everybody",

@@ -28,6 +28,7 @@ from sottovoce.numbers.ring import share, to_ring
 from sottovoce.paillier import Plain, SecretKey, encrypt
 from sottovoce.protocols.runner import Conversation, Outcome
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.choices import LabelsOn, Verdict
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
@@ -147,12 +148,18 @@ class Parties:
         trained = Trained(scores, totals, PEERS, key)
         if shared:
             mine, theirs = share(to_ring(weights), entropy)
-            model = PeerModel(space, scores, None, 1.0, PUBLIC, public=key.public)
+            model = PeerModel(space, scores, None, Candidate(), PUBLIC, public=key.public)
             held = HeldShare(scores, theirs)
             return cls(study, parties, model, replace(trained, share=mine), weights, held)
         plain = Plain(weights, model_scale(scores))
         sealed = encrypt(key, plain, slots=scores.model.slots, entropy=entropy)
-        return cls(study, parties, PeerModel(space, scores, sealed, 1.0, PUBLIC), trained, weights)
+        return cls(
+            study,
+            parties,
+            PeerModel(space, scores, sealed, Candidate(), PUBLIC),
+            trained,
+            weights,
+        )
 
     def query(self, documents: QueryDocuments) -> Answer:
         """A whole query of the first peer."""

@@ -16,6 +16,7 @@ from sottovoce.protocols.quorum import labels
 from sottovoce.protocols.quorum.sharing import split
 from sottovoce.protocols.runner import Conversation, Outcome
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.choices import Engine, LabelsOn
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.budget import QueryBook
@@ -64,7 +65,7 @@ class QuorumParties:
         streams = [entropy] * quorum.threshold
         shares = split(Base().of(weights), streams, degree=quorum.threshold, quorum=quorum)
         space = FeatureSpace(HashedDictionary(plan.features))
-        model = QuorumModel(space, scores, 1.0, PUBLIC, quorum.members)
+        model = QuorumModel(space, scores, Candidate(), PUBLIC, quorum.members)
         held = {
             name: MemberShare(tuple(halves), scores, quorum.members, shares[name])
             for name in quorum.members

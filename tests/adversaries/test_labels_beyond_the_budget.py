@@ -173,7 +173,7 @@ def test_the_default_lets_a_site_label_and_evaluate_its_own_annotated_reports() 
     plan = StudyPlan("reports", Labels(("O", "Drug")), reading=Reading(Level.TOKEN))
     assert plan.budget >= 200 * 150 * 1.2
     assert plan.budget == 512 * ROWS_A_DOCUMENT[Level.TOKEN]
-    assert default_budget(2048, penalties=3) == 4 * 4096
+    assert default_budget(2048, models=3) == 4 * 4096
 
 
 def test_the_card_names_the_unit_and_the_figures(case: Case) -> None:

@@ -106,6 +106,9 @@ def test_words_characters_and_a_tail_are_there_unless_told_otherwise() -> None:
     assert wide.beside.encoder == EncoderName.read(name)
     assert (wide.beside.kernel, wide.beside.kernel_width) == (512, 0.25)
     assert wide.width == 2048 + 2048 + 256 + 512 + 1
+    several = parse_study(with_line("kernel = 512\nkernel_width = [0.5, 1]")).plan
+    assert several.beside.kernel_widths == (0.5, 1.0)
+    assert several.width == 2048 + 2048 + 2 * 512 + 1
     listed = parse_study(with_line('dictionary = "given"\nwords = ["a", "b"]')).plan
     assert (listed.features, listed.beside, listed.reading.ngrams) == (2, Blocks(), NGrams())
 
@@ -333,6 +336,10 @@ WRONG = [
     ('encoder = "mine"', "study", "study.encoder: expected none, or kind, columns and", "inspect"),
     ("kernel = 99999", "study", "study.kernel: expected 0 to 16384 kernel columns", "= 0"),
     ("kernel_width = 0", "study", "study.kernel_width: expected a kernel_width above 0", ""),
+    ("kernel_width = []", "study", "study.kernel_width: expected a number above 0, or a", ""),
+    ("kernel = 8\nkernel_width = [1, 1]", "study", "study.kernel_width: expected different", ""),
+    ("kernel_width = [0.5, 1]", "study", "study.kernel_width: expected kernel columns to", ""),
+    ("kernel = 9999\nkernel_width = [1, 2]", "study", "study.kernel: expected 0 to 16384", ""),
     ("encoder_weight = 0.3", "study", "study.encoder_weight: expected encoder_weight of", ""),
     ('labels = "no"', "study", "study.labels: expected a list of texts", 'labels = ["routine"'),
     ('labels = ["no"]', "study", "study.labels: expected at least 2 different", "class"),

@@ -159,7 +159,7 @@ def test_a_message_between_evaluator_and_coordinator(copy: Copy) -> None:
     waits = "        yield from receive(study.roster.evaluator, SolveReady)\n"
     copy.replace(solving, numbers, numbers + waits)
     seated = "        holder = yield from _seated(party, contributed, index)\n"
-    work = "        work = _work(study, prepared, contributed, alpha)\n"
+    work = "        work = _work(study, prepared, contributed, candidate)\n"
     copy.replace(
         solving,
         work + seated,

@@ -148,7 +148,9 @@ def test_one_of_several_penalties_is_chosen_at_home() -> None:
     right = [np.sum((ridge.predict(sides[1][0]) > 0) == (sides[1][1] > 0)) for ridge in ridges]
     assert right[0] != right[1]
     best = int(np.argmax(right))
-    assert outcome.trained.alpha == outcome.models["alice"].alpha == alphas[best]
+    assert (
+        outcome.trained.candidate.alpha == outcome.models["alice"].candidate.alpha == alphas[best]
+    )
     asked, _ = rows()
     expected = ridges[best].predict(on_grid(asked))
     assert model.decision_function(asked) == pytest.approx(expected, abs=1e-3)

@@ -188,8 +188,8 @@ def test_one_of_several_penalties_is_chosen_as_a_friend_would(engine: str, remot
             labels = [entities.labels[entities.names.index(name)] for name in names]
             result += int(np.sum((scores[:, 0] > 0) == (np.array(labels) == "class 1")))
         right.append(result)
-    chosen = outcome.trained.alpha
-    assert {model.alpha for model in outcome.models.values()} == {chosen}
+    chosen = outcome.trained.candidate.alpha
+    assert {model.candidate.alpha for model in outcome.models.values()} == {chosen}
     if remote != "normalised":
         assert right[0] != right[1]
         assert chosen == alphas[int(np.argmax(right))]

@@ -239,10 +239,10 @@ def test_a_dealer_that_leaves_after_the_training_is_done_without_and_said() -> N
 @pytest.mark.soak
 def test_labels_without_a_dealer_and_a_penalty_from_a_list() -> None:
     model = urgency(verdict="dgk", alpha=(0.5, 2.0), features=16)
-    assert model.study_.models["north"].alpha in {0.5, 2.0}
+    assert model.study_.models["north"].candidate.alpha in {0.5, 2.0}
     texts = [document.text for document in model.federation_.documents["north"][:5]]
     key = model.study_.models["north"].key
-    plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].alpha)
+    plan = replace(model.study_.study.plan, alpha=model.study_.models["north"].candidate.alpha)
     # What chose the penalty did not train the model.
     parties, documents = model.study_.parties, model.federation_.documents
     training = [training_side(parties[name], documents[name]) for name in PEERS]

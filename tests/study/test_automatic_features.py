@@ -114,7 +114,7 @@ def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> No
 
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
-    [("kernel_width", (0.5, 1.0), "a number"), ("tail", "wide", "a whole number"),
+    [("kernel_width", (0.5, "wide"), "a number"), ("tail", "wide", "a whole number"),
      ("kernel", 2.5, "a whole number"), ("encoder_weight", "heavy", "a number")],
 )  # fmt: skip
 def test_settings_of_blocks_that_are_no_numbers_are_refused_by_name(

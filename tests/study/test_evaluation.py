@@ -386,7 +386,7 @@ def test_thresholds_that_cannot_be_are_refused(
     ("over", "says", "hint"),
     [
         (CountedOver.HELD_OUT, "evaluation: expected at least 20 held-out documents", "held_out"),
-        (CountedOver.HELD_BACK, "choice of a penalty: expected at least 20 .* back", "held_back"),
+        (CountedOver.HELD_BACK, "choice of a model: expected at least 20 .* back", "held_back"),
     ],
 )
 def test_too_few_documents_are_named_by_what_they_are_for(

@@ -84,7 +84,7 @@ def test_labels_and_counts_are_those_of_the_plaintext(
     labels = case.outcome.classify("north", documents).classes
     model = case.outcome.models["north"]
     rows = FeatureReader(model.space, model.key).read(documents).unit()
-    theta = case.theta(alpha=model.alpha)
+    theta = case.theta(alpha=model.candidate.alpha)
     point = np.array(case.plan.operating_point or (0.0,))
     expected = case.plan.labels.decide(rows @ theta - point)
     assert sum(label != other for label, other in zip(labels, expected, strict=True)) == 0

@@ -89,7 +89,7 @@ def ideal(case: Case, outcome: StudyOutcome) -> Any:
         )
         for name in outcome.trained.peers
     )
-    penalties = penalties_of(case.plan, moments.features, outcome.trained.alpha)
+    penalties = penalties_of(case.plan, moments.features, outcome.trained.candidate.alpha)
     theta = solve(moments.second, moments.products, penalty=penalties)
     return theta * np.array(model.scores.factors, np.float64)[:, np.newaxis]
 
@@ -293,7 +293,9 @@ def test_a_penalty_is_chosen_by_who_stays_while_it_is_chosen(five: Case, step: i
     began, outcome = run(case, "harbour", stage="training", step=step)
     assert began.gone == {"harbour"}
     assert set(outcome.models) == {"north", "valley", "lakeside", "castle"}
-    assert {model.alpha for model in outcome.models.values()} == {outcome.trained.alpha}
+    assert {model.candidate.alpha for model in outcome.models.values()} == {
+        outcome.trained.candidate.alpha
+    }
 
 
 # The words of it.

@@ -90,7 +90,7 @@ def exact_weights(outcome: StudyOutcome) -> np.ndarray:
         mine = training_side(outcome.parties[name], documents[name])
         moments.append(local_moments(study, prepared, mine))
     whole = joined(moments)
-    penalties = penalties_of(study.plan, model.space.width, model.alpha)
+    penalties = penalties_of(study.plan, model.space.width, model.candidate.alpha)
     theta = solve(whole.second, whole.products, penalty=penalties)
     return model.scores.folded(theta)
 
@@ -160,8 +160,8 @@ def test_margins_come_to_the_asker_alone() -> None:
 
 def test_a_penalty_is_chosen_from_a_list() -> None:
     outcome = trained(plan_of(alpha=(0.5, 4.0)))
-    assert {model.alpha for model in outcome.models.values()} <= {0.5, 4.0}
-    assert len({model.alpha for model in outcome.models.values()}) == 1
+    assert {model.candidate.alpha for model in outcome.models.values()} <= {0.5, 4.0}
+    assert len({model.candidate.alpha for model in outcome.models.values()}) == 1
 
 
 def test_members_may_be_named_and_the_others_contribute() -> None:
@@ -411,7 +411,7 @@ def test_a_stored_part_is_read_again(peer: str, tmp_path: Path) -> None:
     path, model = tmp_path / "part", outcome.models[peer]
     write_model(path, model, outcome.study, identity=outcome.parties[peer].identity)
     name, again = read_model(path, outcome.study)
-    assert (name, again.alpha, again.space) == (peer, model.alpha, model.space)
+    assert (name, again.candidate, again.space) == (peer, model.candidate, model.space)
     assert isinstance(again, QuorumModel)
     assert isinstance(model, QuorumModel)
     assert again.members == model.members

@@ -53,7 +53,7 @@ def case(key: SecretKey, classes: int, **settings: Any) -> Case:
 def assert_labels_are_plain(mine: Case, asker: str) -> None:
     """Wherever the plain scores are no tie, the sealed label is theirs."""
     asked, labels = mine.held_out()[:48], mine.plan.labels
-    model, alpha = mine.outcome.models[asker], mine.outcome.models[asker].alpha
+    model, alpha = mine.outcome.models[asker], mine.outcome.models[asker].candidate.alpha
     assert all(mine.outcome.trained.totals.by_class)  # no class is left out
     rows = FeatureReader(model.space, model.key).read(asked).unit()
     scores = rows @ mine.theta(alpha=alpha) - np.array(mine.plan.operating_point or 0.0)

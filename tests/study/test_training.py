@@ -172,8 +172,8 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
     ]
     right = [accuracy(back, case.plain(back, alpha=alpha)) for alpha in alphas]
     best = max(range(3), key=lambda index: (right[index], alphas[index]))
-    assert case.outcome.trained.alpha == alphas[best]
-    assert {model.alpha for model in case.outcome.models.values()} == {alphas[best]}
+    assert case.outcome.trained.candidate.alpha == alphas[best]
+    assert {model.candidate.alpha for model in case.outcome.models.values()} == {alphas[best]}
     test = case.held_out()
     plain = case.plain(test, alpha=alphas[best])
     assert equal(case.outcome.classify("valley", test).classes, plain) >= 0.999
@@ -185,7 +185,7 @@ def test_a_penalty_is_chosen_by_joint_totals_on_sealed_models(
 def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: Case) -> None:
     case = encrypted.changed(features=6, alpha=(2.0, 20.0), release="peers")
     test = case.held_out()
-    alpha = case.outcome.trained.alpha
+    alpha = case.outcome.trained.candidate.alpha
     answer = case.outcome.classify("north", test)
     assert answer.scores is not None
     assert equal(answer.classes, case.plain(test, alpha=alpha)) >= 0.999
@@ -199,11 +199,11 @@ def test_a_penalty_is_chosen_by_who_is_left(encrypted: Case) -> None:
     outcome = case.run(meddler=Crashing({"lakeside": 4}))
     assert case.study.roster.dealer == "dealer"
     assert set(outcome.models) == {"north", "harbour", "valley"}
-    assert outcome.trained.alpha in {2.0, 20.0}
+    assert outcome.trained.candidate.alpha in {2.0, 20.0}
 
 
 def test_a_list_of_penalties_without_documents_to_choose_with_is_refused(binary: Case) -> None:
-    with pytest.raises(InputError, match="choosing a penalty needs held_back between 0 and 1"):
+    with pytest.raises(InputError, match="choosing one of several models needs held_back"):
         binary.changed(alpha=(1.0, 2.0), held_back=0.0)
 
 

@@ -120,7 +120,7 @@ class SourceChoice:
 
     def _check_entities(self, plan: "StudyPlan", *, learning: bool) -> None:
         """Check that a column names the entities: peers hold out and look up by it."""
-        if self.group is None and learning and (plan.held_out or len(plan.alphas) > 1):
+        if self.group is None and learning and (plan.held_out or len(plan.candidates) > 1):
             reason = "peers with different columns hold the same ones out"
         elif self.group is None and plan.arrangement.asks_holders:
             reason = "others look up the same ones"

@@ -109,7 +109,7 @@ KEYS: Mapping[str, SettingKind] = {
     "encoder_weight": NUMBER,
     "kernel": _or_auto(WHOLE),
     "kernel_weight": NUMBER,
-    "kernel_width": NUMBER,
+    "kernel_width": _PENALTY,
     "dictionary": one_of(DictionaryKind),
     "words": TEXTS,
     "select": one_of(SELECTION_RULES),

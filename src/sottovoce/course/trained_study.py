@@ -119,7 +119,7 @@ class StudyOutcome:
             ("released", str(plan.release)),
             ("engine", str(self.study.engine)),
             ("columns", self.columns),
-            ("penalty", f"{self.trained.alpha:g}"),
+            ("penalty", str(self.trained.candidate)),
             ("bytes sent", self.traffic.total_bytes),
         ]
         return notebook_html(table(("what", "value"), rows))

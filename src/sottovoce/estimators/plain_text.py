@@ -53,9 +53,10 @@ class PlainText:
     ) -> "PlainText":
         """Learn from the training side of every part; a part is what one peer holds.
 
-        With the key of a sealed study the words fall into the same buckets, so
-        that the two can be compared label by label.
+        Of several models to choose from it is the first. With the key of a sealed study the words
+        fall into the same buckets, so that the two can be compared label by label.
         """
+        plan = plan.settled(plan.candidates[0])
         training = [without_rare(plan, on_side(plan, part, Side.TRAIN)) for part in parts]
         memory = PieceMemory(plan.reading, key)
         tallies = (

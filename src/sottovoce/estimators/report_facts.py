@@ -19,9 +19,8 @@ def report_facts(
     """The facts of a study in memory; its joint evaluation is held if it was not yet."""
     joint = model.evaluation_ if hasattr(model, "evaluation_") else model.evaluate()
     plan, traffic = outcome.study.plan, outcome.traffic
-    chosen = (
-        f"{model.alpha_:g} was chosen of {', '.join(f'{penalty:g}' for penalty in plan.alphas)}"
-    )
+    candidate, several = outcome.trained.candidate, len(plan.candidates) > 1
+    tried = ", ".join(map(str, plan.candidates))
     flows = tuple(
         Flow(*pair, count, traffic.bytes[pair]) for pair, count in traffic.messages.items()
     )
@@ -42,6 +41,6 @@ def report_facts(
             f"model = {model!r}.fit(federation)",
             "model.report('report.html')",
         ),
-        chosen=chosen if len(plan.alphas) > 1 else f"{model.alpha_:g}",
+        chosen=f"{candidate} was chosen of {tried}" if several else str(candidate),
         documents={name: len(part) for name, part in model.federation_.documents.items()},
     )

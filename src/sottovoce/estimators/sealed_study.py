@@ -40,6 +40,7 @@ from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study, StudyPlan
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.choices import Engine
 from sottovoce.study.evaluations.calibration import MARGINS, Calibration
 from sottovoce.study.evaluations.figures import Evaluation, own_view
@@ -154,7 +155,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
                 "at: there is no evaluation yet to compare a peer's own model with",
                 hints=("evaluate() first",),
             )
-        plan = dataclasses.replace(self._outcome.study.plan, alpha=self.alpha_)
+        plan = self._settled_plan
         documents, joint = self.federation_.documents[peer], self.evaluate(peer=peer).accuracy
         thresholds = own_thresholds(
             plan.labels,
@@ -230,7 +231,21 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
     @property
     def alpha_(self) -> float:
         """The penalty of the model: the one that was chosen, where there was a list of them."""
-        return next(iter(self._outcome.models.values())).alpha
+        return self._candidate.alpha
+
+    @property
+    def kernel_width_(self) -> float | None:
+        """The width of the kernel that was chosen; None where there was no choice."""
+        return self._candidate.kernel_width
+
+    @property
+    def _candidate(self) -> Candidate:
+        return next(iter(self._outcome.models.values())).candidate
+
+    @property
+    def _settled_plan(self) -> StudyPlan:
+        """The plan of a study with the chosen model alone."""
+        return self._outcome.study.plan.settled(self._candidate)
 
     @property
     def operating_point_(self) -> dict[Any, float]:

@@ -1,7 +1,7 @@
 """`TextClassifier`: a whole sealed study behind scikit-learn's contract."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from os import PathLike
 from pathlib import Path
@@ -102,7 +102,8 @@ class TextClassifier(SealedEstimator):
     encoder_weight, kernel_weight : how much the block weighs: a power of two, or "auto".
     kernel : how many columns make the model a kernel machine of the encoder's vectors (without an
         encoder, of words and tail); "auto" is some where there are many classes.
-    kernel_width : how close two vectors must be to be alike; smaller is wider.
+    kernel_width : how close two vectors must be to be alike; smaller is wider. Of a tuple of widths
+        one is chosen jointly; each has `kernel` columns, which cost as many more.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to
         rows: "types" (several at once), "levels" (these and the document's own label, in one
@@ -144,7 +145,7 @@ class TextClassifier(SealedEstimator):
         encoder_weight: float | str = "auto",
         kernel: int | str = "auto",
         kernel_weight: float | str = "auto",
-        kernel_width: float | str = "auto",
+        kernel_width: float | tuple[float, ...] | str = "auto",
         level: str = "document",
         labelling: str = "label",
         entities: tuple[str, ...] = (),
@@ -337,10 +338,7 @@ class TextClassifier(SealedEstimator):
                 hints=("use evaluate()",),
             )
         # The same buckets and the same penalty: what differs is whose documents were learnt from.
-        plan, parts = (
-            replace(self._outcome.study.plan, alpha=self.alpha_),
-            self.federation_.documents,
-        )
+        plan, parts = self._settled_plan, self.federation_.documents
         key = self._part(self.federation_.peers[0]).key
         test = [
             document for part in parts.values() for document in on_side(plan, part, Side.VALIDATION)

@@ -27,6 +27,7 @@ from sottovoce.keyfiles import storage
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Layout
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.queries.model import PeerModel, model_scale
 from sottovoce.study.queries.quorum_model import QuorumModel
@@ -208,7 +209,7 @@ def _stored(model: PeerModel | QuorumModel, study: Study, peer: str) -> StoredPa
         wire.Words.of(np.array(dictionary.idf_halves, np.uint64)),
         solution.fraction_bits,
         solution.bound.to_bytes((solution.bits + 7) // 8),
-        model.alpha.hex(),
+        model.candidate.written,
         weights,
         released,
         study.settings,
@@ -240,13 +241,13 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         released = part.released[0].array().view(np.float64)
         if released.shape != scores.shape:
             raise MalformedError(f"expected weights of shape {scores.shape}")
-    alpha = float.fromhex(part.alpha)
+    candidate = Candidate.read(part.alpha)
     point = tuple(float.fromhex(threshold) for threshold in part.operating_point)
     key = DictionaryKey(part.secret)
     if study.engine is Engine.QUORUM:
         members = _codec().decode(part.weights, ModelHolders).members
         _ = study.quorum.among(members)
-        return QuorumModel(space, scores, alpha, key, members, released, point)
+        return QuorumModel(space, scores, candidate, key, members, released, point)
     public = plan.public_type.from_bytes(part.public)
     weights, remote, stored = None, None, part.weights
     if plan.arrangement.brings_rados and plan.arrangement.answering_to(part.peer):
@@ -259,7 +260,7 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
         layout = Layout(scores.model.shape, scores.model.slots)
         sealed = Ciphertext.from_bytes(stored, key=public)
         weights = sealed.expected(layout, model_scale(scores))
-    return PeerModel(space, scores, weights, alpha, key, released, point, public, remote)
+    return PeerModel(space, scores, weights, candidate, key, released, point, public, remote)
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:

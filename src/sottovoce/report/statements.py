@@ -17,7 +17,7 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
     yield _said(
         "Model details",
         f"A linear classifier of {_columns(facts)} columns, closed form, penalty "
-        f"{facts.chosen or ', '.join(f'{penalty:g}' for penalty in plan.alphas)}, trained by "
+        f"{facts.chosen or ', '.join(map(str, plan.candidates))}, trained by "
         f"engine {study.engine} of Sottovoce {facts.version}. Labels: "
         f"{', '.join(plan.labels.names)}. One row is one {plan.level}.",
     )
@@ -68,7 +68,7 @@ def dpia(facts: ReportFacts) -> Iterator[Html]:
 def _processing(study: Study) -> Iterator[str]:
     yield "No text leaves a site."
     for row in leaving(study):
-        yield f"To {row.to}: {'; '.join(row.holds)}."
+        yield f"To {row.to}: {', '.join(row.holds)}."
     if study.engine in ENGINES:
         yield ENGINES[study.engine].hides
 

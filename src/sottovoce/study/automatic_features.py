@@ -11,7 +11,7 @@ from typing import Any
 from sottovoce.errors import InputError
 from sottovoce.hints import PlanSetting
 from sottovoce.study.choices import DictionaryKind, Engine
-from sottovoce.study.setting_kinds import number, whole
+from sottovoce.study.setting_kinds import number, numbers, whole
 from sottovoce.text.blocks import WORDS_ALONE, Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
@@ -158,6 +158,8 @@ def _checked(value: Any, name: str) -> Any:
     """Return the setting of a block in its type; the block itself checks the others."""
     if name in {"tail", "kernel"}:
         return whole(value, name)
+    if name == "kernel_width" and isinstance(value, tuple | list):
+        return numbers(value, name)
     return number(value, name) if name in _NUMBERS else value
 
 

@@ -1,10 +1,9 @@
 """The plan of a study: public settings on which everybody agrees before it begins."""
 
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
-from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import SettingFault, refuse_faults
@@ -18,6 +17,7 @@ from sottovoce.paillier import (
     generate_insecure_for_tests,
 )
 from sottovoce.study.arrangement import Arrangement, Remote, one_of
+from sottovoce.study.candidates import Candidate, LeftOut, candidate_faults
 from sottovoce.study.choices import (
     Addition,
     Centre,
@@ -75,9 +75,9 @@ class StudyPlan:
     (tail, encoder, kernel). `alpha` is Ridge's penalty on XᵀX of unit rows, or a public list of
     penalties of which joint validation totals pick one. `distrusted` features get `epsilon` times
     the penalty (the paper's Γ). `query_budget` is the number of rows that a peer may have labelled
-    in all, by queries, evaluations and penalties that are tried (by default `default_budget`);
+    in all, by queries, evaluations and models that are tried (by default `default_budget`);
     padded batches are counted whole. `held_out` is the share of documents kept for evaluation, and
-    `held_back` the share of the rest with which one of several penalties is chosen. `rare` says
+    `held_back` the share of the rest with which one of several models is chosen. `rare` says
     what happens to a class that has fewer documents than the minimum. For the card, `approval`
     names what permits the study, and `grounds` why it is done. A joint ROC is counted at the
     `thresholds`. `operating_point` has for every score (one for two classes that exclude each
@@ -174,8 +174,8 @@ class StudyPlan:
 
     @property
     def choice_split(self) -> Split:
-        """The split of the rest, where one of several penalties is chosen on what is held back."""
-        share = self.held_back if len(self.alphas) > 1 else 0.0
+        """The split of the rest, where one of several models is chosen on what is held back."""
+        share = self.held_back if len(self.candidates) > 1 else 0.0
         return Split(share, f"{self.name}/penalty")
 
     @property
@@ -207,17 +207,33 @@ class StudyPlan:
         return self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
 
     @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The models to choose from: every penalty with every width of the kernel."""
+        return Candidate.all_of(self.alphas, self.beside)
+
+    def left_out(self, candidate: Candidate, width: int) -> LeftOut:
+        """Return which of a row's `width` columns are not in this model."""
+        further = sum(column.width for column in self.columns)
+        return LeftOut.of(candidate, self.beside, end=width - 1 - further)
+
+    def settled(self, candidate: Candidate) -> Self:
+        """Return the plan of a study that has this model alone."""
+        kernel_width = candidate.kernel_width or self.beside.kernel_width
+        beside = replace(self.beside, kernel_width=kernel_width)
+        return replace(self, alpha=candidate.alpha, beside=beside)
+
+    @property
     def budget(self) -> int:
         """The number of rows that each peer may have labelled."""
         if self.query_budget is None:
-            penalties = len(self.alphas)
-            return default_budget(self.asked_features, level=self.level, penalties=penalties)
+            models = len(self.candidates)
+            return default_budget(self.asked_features, level=self.level, models=models)
         return self.query_budget
 
     @property
     def asked_features(self) -> int:
         """The number of weights of a score, without the bias."""
-        return self.width - 1
+        return self.width - 1 - (self.beside.waves - self.beside.kernel)
 
     @property
     def deals_verdicts(self) -> bool:
@@ -332,30 +348,11 @@ class StudyPlan:
             yield from ((setting, text, MAX_NAME) for text in texts)
 
     def _penalty_faults(self) -> Iterator[SettingFault]:
-        penalties, found_penalties = self.alphas, f"found {_written(self.alpha)}"
-        yield SettingFault(
-            not penalties or not all(isfinite(penalty) and penalty > 0 for penalty in penalties),
-            "alpha",
-            f"expected penalties alpha above 0, {found_penalties}",
-            Hint(
-                "without a penalty the system may have no single solution: ",
-                PlanSetting("alpha", 1.0),
-            ),
-        )
-        twice = len(set(penalties)) < len(penalties)
-        yield SettingFault(twice, "alpha", f"expected different penalties, {found_penalties}")
-        yield SettingFault(
-            len(penalties) > 1 and not 0 < self.held_back < 1,
-            "held_back",
-            f"choosing a penalty needs held_back between 0 and 1, found {self.held_back:g}",
-            PlanSetting("held_back", 0.2),
-        )
-        yield SettingFault(
-            len(penalties) > 1 and self.release.opens is Opens.SCORES,
-            "alpha",
-            f"expected one penalty where scores are released (more would give moments), "
-            f"{found_penalties}",
-            PlanSetting("release", "sealed"),
+        yield from candidate_faults(
+            self.alphas,
+            self.candidates,
+            held_back=self.held_back,
+            opens_scores=self.release.opens is Opens.SCORES,
         )
         yield SettingFault(
             not 0 < self.epsilon <= 1,
@@ -363,7 +360,7 @@ class StudyPlan:
             f"expected 0 < epsilon <= 1, found {self.epsilon:g}",
         )
         distrusted = self.distrusted
-        most = self.asked_features
+        most = self.width - 1
         limit = f"expected distrusted features below {most}, each once, "
         yield SettingFault(
             len(set(distrusted)) < len(distrusted)
@@ -441,14 +438,14 @@ class StudyPlan:
             )
 
 
-def default_budget(features: int, *, level: Level = Level.DOCUMENT, penalties: int = 1) -> int:
-    """Return two rows a feature, at least enough for 512 documents; more to try penalties.
+def default_budget(features: int, *, level: Level = Level.DOCUMENT, models: int = 1) -> int:
+    """Return two rows a feature, at least enough for 512 documents; more to try several models.
 
     If that is enough to read the model off the labels, the card says so.
     """
     least = FEWEST_QUERIES * ROWS_A_DOCUMENT[level]
-    models = 1 if penalties == 1 else 1 + penalties
-    return models * max(QUERIES_PER_FEATURE * features, least)
+    asked = 1 if models == 1 else 1 + models
+    return asked * max(QUERIES_PER_FEATURE * features, least)
 
 
 class InsecureToyPlan(StudyPlan):

@@ -142,19 +142,19 @@ def _to_train_with(
 
 
 def _check_held_back(plan: StudyPlan, name: str, training: Sequence[Document]) -> None:
-    """Refuse too few documents to choose a penalty with.
+    """Refuse too few documents to choose one of several models with.
 
     In partition `documents` those of all peers count; here only a peer without any can be named.
     """
-    if len(plan.alphas) == 1:
+    if len(plan.candidates) == 1:
         return
     fewest = FEWEST_EVALUATED if plan.arrangement.by_features else 1
     back = len(plan.choice_split.part(training, Side.VALIDATION))
     if back < fewest:
         raise InputError(
             f"{name}: expected at least {fewest} held back to choose one of "
-            f"{len(plan.alphas)} penalties with, found {back} of {len(training)} rows",
-            hints=("agree on one alpha in a new study, or on a larger held_back",),
+            f"{len(plan.candidates)} models with, found {back} of {len(training)} rows",
+            hints=("agree on one model in a new study, or on a larger held_back",),
         )
 
 

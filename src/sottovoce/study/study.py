@@ -238,10 +238,10 @@ class Study:
     def quorum_distance(self) -> float:
         """The statistical distance from noise of everything that engine quorum opens in this study.
 
-        It is a sum: one part for each penalty's solve, one for the checks of contributions, one for
+        It is a sum: one part for each model's solve, one for the checks of contributions, one for
         all labels and one for all joint ROCs.
         """
-        return (len(self.plan.alphas) + 3) * PART_DISTANCE
+        return (len(self.plan.candidates) + 3) * PART_DISTANCE
 
     @cached_property
     def quorum(self) -> Quorum:
@@ -402,6 +402,13 @@ class Study:
                 f"study {self.plan.name!r}: engine shares needs a dealer, and none is named",
                 hints=("let a participant that is neither coordinator nor evaluator deal",),
                 setting="roles",
+            )
+        if self.engine is Engine.PAILLIER and self.plan.beside.has_several_kernels:
+            raise InputError(
+                f"study {self.plan.name!r}: engine paillier cannot leave columns out of encrypted "
+                f"sums, expected one kernel_width, found {len(self.plan.beside.kernel_widths)}",
+                hints=(PlanSetting("kernel_width", 0.5),),
+                setting="kernel_width",
             )
         width = self.plan.features + self.plan.beside.width
         if self.engine is Engine.PAILLIER and width > MOST_PAILLIER_FEATURES:

@@ -8,7 +8,7 @@
 `encoder`  the vector of a frozen encoder, of length 1 times the block's weight.
 `kernel`   cos(s·xR + b) of that vector x (without an encoder, of words and tail), with R normal
            and b uniform, drawn from a public seed: linear regression on these columns is
-           regression with a Gaussian kernel of x.
+           regression with a Gaussian kernel of x. Each width s to choose from has such columns.
 
 All maps are public, and no document leaves its site through them. Encoder and kernel columns are
 integer multiples of a power of two, so that encrypted scoring uses exactly the same numbers.
@@ -50,7 +50,8 @@ class Blocks:
 
     `tail_idf` is the weight of a tail's word, for which no idf was counted. `tail_of` says what
     falls into the tail: "all" that was not selected, or single "words" alone. An `encoder_weight`
-    of 0 leaves the vectors out but keeps their kernel columns.
+    of 0 leaves the vectors out but keeps their kernel columns. There are `kernel` columns for every
+    width s in `kernel_width`.
     """
 
     tail: int = 0
@@ -60,7 +61,7 @@ class Blocks:
     encoder_weight: float = 1.0
     kernel: int = 0
     kernel_weight: float = 1.0
-    kernel_width: float = 0.5
+    kernel_width: float | tuple[float, ...] = 0.5
 
     def __post_init__(self) -> None:
         refuse_faults(self._faults())
@@ -85,17 +86,12 @@ class Blocks:
             PlanSetting("tail_of", WORDS_ALONE),
         )
         yield SettingFault(
-            not 0 <= self.kernel <= MOST_KERNEL,
+            not 0 <= self.waves <= MOST_KERNEL,
             "kernel",
-            f"expected 0 to {MOST_KERNEL} kernel columns, found {self.kernel}",
+            f"expected 0 to {MOST_KERNEL} kernel columns, found {self.waves}",
             Hint(PlanSetting("kernel", 2048), ", or ", PlanSetting("kernel", 0), " for none"),
         )
-        yield SettingFault(
-            not 0 < self.kernel_width <= 16,
-            "kernel_width",
-            f"expected a kernel_width above 0 and up to 16, found {self.kernel_width:g}",
-            PlanSetting("kernel_width", 0.5),
-        )
+        yield from self._width_faults()
         for name, weight in (
             ("encoder_weight", self.encoder_weight),
             ("kernel_weight", self.kernel_weight),
@@ -107,6 +103,42 @@ class Blocks:
                 f"expected {name} of 4, 2, 1, 0.5, 0.25 or 0.125, found {weight:g}",
                 PlanSetting(name, 1.0),
             )
+
+    def _width_faults(self) -> Iterator[SettingFault]:
+        widths = self.kernel_widths
+        found_widths = f"found {', '.join(f'{width:g}' for width in widths) or 'none'}"
+        yield SettingFault(
+            not widths or not all(0 < width <= 16 for width in widths),
+            "kernel_width",
+            f"expected a kernel_width above 0 and up to 16, {found_widths}",
+            PlanSetting("kernel_width", 0.5),
+        )
+        yield SettingFault(
+            len(set(widths)) < len(widths),
+            "kernel_width",
+            f"expected different kernel widths, {found_widths}",
+        )
+        yield SettingFault(
+            self.has_several_kernels and not self.kernel,
+            "kernel_width",
+            f"expected kernel columns to choose a width of, {found_widths}",
+            PlanSetting("kernel", 512),
+        )
+
+    @property
+    def kernel_widths(self) -> tuple[float, ...]:
+        """The widths to choose from; most studies have one."""
+        return self.kernel_width if isinstance(self.kernel_width, tuple) else (self.kernel_width,)
+
+    @property
+    def has_several_kernels(self) -> bool:
+        """Whether one of several widths is to be chosen."""
+        return len(self.kernel_widths) > 1
+
+    @property
+    def waves(self) -> int:
+        """The number of kernel columns of all widths together."""
+        return self.kernel * len(self.kernel_widths)
 
     @property
     def tail_halves(self) -> tuple[int, ...]:
@@ -121,7 +153,7 @@ class Blocks:
     @property
     def dense(self) -> int:
         """The number of columns of encoder and kernel together."""
-        return self.vectors + self.kernel
+        return self.vectors + self.waves
 
     @property
     def width(self) -> int:
@@ -148,7 +180,7 @@ class Blocks:
     @property
     def units(self) -> Floats:
         """The value of one unit of every encoder and kernel column."""
-        sizes = [size for size in (self.vectors, self.kernel) if size]
+        sizes = [size for size in (self.vectors, self.waves) if size]
         return np.repeat(np.array(self._units, np.float64), sizes)
 
     @property
@@ -159,7 +191,7 @@ class Blocks:
             rounding = math.sqrt(self.vectors) * next(units) / 2
             total += (self.encoder_weight + rounding) ** 2
         if self.kernel:
-            total += self.kernel * math.ldexp(next(units), GRID_BITS) ** 2
+            total += self.waves * math.ldexp(next(units), GRID_BITS) ** 2
         return total
 
     @property
@@ -167,15 +199,16 @@ class Blocks:
         """The largest sum of the integers in one row's encoder and kernel columns."""
         columns = self.vectors
         entries = math.ceil(math.sqrt(columns) * 2 ** (GRID_BITS + _FINER)) + columns
-        return (entries if columns else 0) + (self.kernel << GRID_BITS)
+        return (entries if columns else 0) + (self.waves << GRID_BITS)
 
     @property
     def means(self) -> Floats:
         """A public guess of the mean of every encoder and kernel column."""
         if not self.kernel:
             return np.zeros(self.vectors)
-        scale = math.ldexp(self._units[-1], GRID_BITS) * math.exp(-(self.kernel_width**2) / 2)
-        return np.concatenate([np.zeros(self.vectors), scale * np.cos(_phases(self))])
+        largest, phases = math.ldexp(self._units[-1], GRID_BITS), np.cos(_phases(self))
+        of_widths = [largest * math.exp(-(width**2) / 2) * phases for width in self.kernel_widths]
+        return np.concatenate([np.zeros(self.vectors), *of_widths])
 
     def encoded(self, texts: Sequence[str], rows: sparse.csr_array) -> Numbers:
         """Return the encoder and kernel columns of each text, as integers in their units.
@@ -191,8 +224,9 @@ class Blocks:
             parts.append(np.rint(np.ldexp(seen, GRID_BITS + _FINER)))
         if self.kernel:
             places = seen @ _directions(self, seen.shape[1])
-            waves = np.cos(self.kernel_width * places + _phases(self))
-            parts.append(np.rint(np.ldexp(waves, GRID_BITS)))
+            phases = _phases(self)
+            waves = (np.cos(width * places + phases) for width in self.kernel_widths)
+            parts += [np.rint(np.ldexp(wave, GRID_BITS)) for wave in waves]
         return np.hstack(parts).astype(np.int64)
 
 

@@ -21,6 +21,7 @@ from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.storage.seat_keys import SeatKeys
 from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import HeldShare, Trained
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumTrained
@@ -175,10 +176,10 @@ def training_notes(course: SeatCourse) -> dict[str, bytes]:
         totals.by_class,
         totals.peers,
         trained.peers,
-        trained.alpha.hex(),
+        trained.candidate.written,
         trained.members if isinstance(trained, QuorumTrained) else (),
     )
-    # Labels told during the choice of a penalty count against each peer's budget.
+    # Labels told during the choice of a model count against each peer's budget.
     spent = {
         asker_note(name): Codec().encode(AskerRecord(spent=count))
         for name, count in trained.labels_told
@@ -197,12 +198,12 @@ def kept_training(journal: Journal, study: Study, key: SecretKey | None) -> Trai
     scores = ScorePlan.fit(study.plan, halves, solution, on_shares=study.on_shares)
     absent = study.plan.features - len(halves)
     totals = Totals(kept.rows, kept.by_class, kept.counted, absent)
+    candidate = Candidate.read(kept.alpha)
     if key is None:
-        alpha = float.fromhex(kept.alpha)
-        return QuorumTrained(scores, totals, kept.peers, kept.members, alpha)
+        return QuorumTrained(scores, totals, kept.peers, kept.members, candidate)
     held = kept_share(journal, study)
     share = held.words if isinstance(held, HeldShare) else None
-    return Trained(scores, totals, kept.peers, key, float.fromhex(kept.alpha), share)
+    return Trained(scores, totals, kept.peers, key, candidate, share)
 
 
 @dataclass(frozen=True)

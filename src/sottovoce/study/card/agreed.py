@@ -65,9 +65,16 @@ def _blocks(beside: Blocks) -> Iterator[str]:
         )
     if beside.kernel:
         yield (
-            f"- {beside.kernel} columns are random waves of the "
+            f"- {beside.waves} columns are random waves of the "
             f"{'words' if beside.encoder is None else 'vector'}, from a public seed "
-            f"(kernel width {beside.kernel_width:g})."
+            f"(kernel width {', '.join(f'{width:g}' for width in beside.kernel_widths)})."
+        )
+    if beside.has_several_kernels:
+        yield (
+            f"- {beside.kernel} of these columns are for each of the {len(beside.kernel_widths)} "
+            "widths. All are in the sums; by how many held-back documents are labelled right over "
+            "all peers together, one width and one penalty are chosen, and the others' columns are "
+            "left out of the model."
         )
 
 

@@ -165,7 +165,7 @@ def budget_lines(plan: StudyPlan) -> Iterator[str]:
     answers = "scores" if plan.release.opens is Opens.SCORES else "labels"
     yield (
         f"- Each peer may ask for {plan.budget} {answers} of {plan.level}s{_reports(plan)}, "
-        "all told: queries, evaluations and every penalty that is tried count against this one "
+        "all told: queries, evaluations and every model that is tried count against this one "
         "budget. Batches are padded and count whole."
     )
     if plan.release.opens is Opens.SCORES:

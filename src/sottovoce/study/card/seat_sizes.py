@@ -88,8 +88,8 @@ def _dealer(study: Study) -> Iterator[Size]:
 
 
 def _solves(study: Study) -> int:
-    """Return the number of solves: one for each penalty."""
-    return len(study.plan.alphas)
+    """Return the number of solves: one for each model to choose from."""
+    return len(study.plan.candidates)
 
 
 def _cells(study: Study) -> int:

@@ -145,8 +145,8 @@ def _stages(study: Study) -> Iterator[Stage]:
     yield from _SOLVES[study.engine](study)
     if arrangement.weights is Weights.LISTED:
         yield "encrypted model", (listing,)
-    if len(study.plan.alphas) > 1:
-        yield "choice of the penalty", (penalty_choice, messages)
+    if len(study.plan.candidates) > 1:
+        yield "choice of the model", (penalty_choice, messages)
     yield from _asked(study)
     if study.is_evaluated:
         yield "evaluation", (evaluation,)

@@ -274,7 +274,7 @@ class CountedOver(StrEnum):
     """The documents that a table counts, by what is done with it."""
 
     HELD_OUT = "evaluation"
-    HELD_BACK = "choice of a penalty"
+    HELD_BACK = "choice of a model"
 
     @property
     def documents(self) -> str:

@@ -25,6 +25,7 @@ from sottovoce.protocols.disclosures import (
     NUMBERS_ARE_NAMED_ON_THE_CARD,
 )
 from sottovoce.protocols.messages import Disclosure, Message
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.release import Opens
 from sottovoce.study.stages.preparation import Prepared
@@ -83,7 +84,7 @@ class PeerModel:
     space: FeatureSpace
     scores: ScorePlan
     weights: Ciphertext | None
-    alpha: float
+    candidate: Candidate
     key: DictionaryKey = field(repr=False)
     released: NDArray[np.float64] | None = field(default=None, repr=False)
     operating_point: tuple[float, ...] = ()
@@ -117,14 +118,14 @@ class Trained:
     """The coordinator's record after training: the key, the scales of scores, the totals.
 
     `share` is its share of the model, if labels are found on shares; `labels_told` is the number of
-    labels that every peer received while a penalty was chosen.
+    labels that every peer received while a model was chosen.
     """
 
     scores: ScorePlan
     totals: Totals
     peers: tuple[str, ...]
     key: SecretKey = field(repr=False)
-    alpha: float = 1.0
+    candidate: Candidate = field(default_factory=Candidate)
     share: Words | None = field(default=None, repr=False)
     labels_told: tuple[tuple[str, int], ...] = ()
 
@@ -150,7 +151,12 @@ def release_share(study: Study, peers: Collection[str], share: Words) -> Party[N
 
 
 def take_model(
-    study: Study, prepared: Prepared, sent: EncryptedModel, *, scores: ScorePlan, alpha: float
+    study: Study,
+    prepared: Prepared,
+    sent: EncryptedModel,
+    *,
+    scores: ScorePlan,
+    candidate: Candidate,
 ) -> PeerModel:
     """At a peer: return its record with the encrypted model, after checking its form."""
     model = scores.model
@@ -159,18 +165,20 @@ def take_model(
     if prepared.space is None:
         raise MisuseError("model: the features of the peer are missing")
     point = study.plan.operating_point
-    return PeerModel(prepared.space, scores, weights, alpha, prepared.key, operating_point=point)
+    return PeerModel(
+        prepared.space, scores, weights, candidate, prepared.key, operating_point=point
+    )
 
 
 def take_shared(
-    study: Study, prepared: Prepared, *, scores: ScorePlan, alpha: float, public: PublicKey
+    study: Study, prepared: Prepared, *, scores: ScorePlan, candidate: Candidate, public: PublicKey
 ) -> PeerModel:
     """At a peer: return its record for queries, if the model stays in shares."""
     if prepared.space is None:
         raise MisuseError("model: the features of the peer are missing")
     point = study.plan.operating_point
     return PeerModel(
-        prepared.space, scores, None, alpha, prepared.key, operating_point=point, public=public
+        prepared.space, scores, None, candidate, prepared.key, operating_point=point, public=public
     )
 
 

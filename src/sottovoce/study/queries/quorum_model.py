@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.numbers.residues import Planes
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.totals import Totals
 from sottovoce.text.dictionary.hashing import DictionaryKey
@@ -25,7 +26,7 @@ class QuorumModel:
 
     space: FeatureSpace
     scores: ScorePlan
-    alpha: float
+    candidate: Candidate
     key: DictionaryKey = field(repr=False)
     members: tuple[str, ...]
     released: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -55,5 +56,5 @@ class QuorumTrained:
     totals: Totals
     peers: tuple[str, ...]
     members: tuple[str, ...]
-    alpha: float = 1.0
+    candidate: Candidate = field(default_factory=Candidate)
     labels_told: tuple[tuple[str, int], ...] = ()

@@ -117,7 +117,7 @@ class TellLabels(Message, frozen=True):
 def label_openings(study: Study) -> int:
     """Return how many masked values all queries and evaluations of a study may open."""
     plan = study.plan
-    tried = MOST_ATTEMPTS * len(plan.alphas)
+    tried = MOST_ATTEMPTS * len(plan.candidates)
     documents = plan.budget * len(study.roster.peers) * (1 + plan.evaluations + tried)
     return documents * max(1, plan.labels.width)
 

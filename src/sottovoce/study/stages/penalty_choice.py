@@ -1,9 +1,11 @@
-"""The choice of a penalty from a public list, by joint totals over held-back documents.
+"""The choice of one of several models, by joint totals over held-back documents.
+
+The models differ in a penalty or a kernel's width, both from public lists.
 
     peers                                coordinator C            dealer of each, evaluator E
-      │   for every penalty: labels of its held-back documents (classification.py)      │
+      │   for every model: labels of its held-back documents (classification.py)        │
       │◀────────────────────────────────────▶│◀────────────────────────────────────────▶│
-      │   how many labels were right, for every penalty, in a blind sum ───▶│           │
+      │   how many labels were right, for every model, in a blind sum ─────▶│           │
       │◀──────────────── ChosenPenalty ──────│─────────────────────────────▶│           │
 
 In partition `features` each query has the same remote part as other queries of the plan. If
@@ -11,7 +13,7 @@ entities are looked up, peers ask in the roster's order, and answer the peer who
 
 Every model stays sealed. Only the chosen one is kept, and only it may be released, because several
 models of one contribution would reveal moments. Who learns what: C learns how many labels were
-right over all peers for each penalty, and everybody learns which penalty won. The assumptions are
+right over all peers for each model, and everybody learns which model won. The assumptions are
 those of queries.
 """
 
@@ -67,18 +69,18 @@ class Abandoned(Message, frozen=True):
 
     discloses: ClassVar = Disclosure(
         seen_by="the dealer of the query, the coordinator and the evaluator",
-        reveals="that a peer left while a penalty was chosen",
+        reveals="that a peer left while a model was chosen",
         assuming=ROSTER_IS_PUBLIC,
     )
     asker: str
 
 
 class ChosenPenalty(Message, frozen=True):
-    """The penalty of the plan's list that won."""
+    """The place of the penalty and kernel width that won, in the plan's list."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_PEERS_AND_HOLDERS,
-        reveals="which of the agreed penalties was best over all peers together",
+        reveals="which of the agreed penalties and kernel widths was best over all peers together",
         assuming=SUM_IS_OVER_MANY,
     )
     index: int
@@ -96,7 +98,7 @@ def choose_peer(
         return 0
     study = party.study
     if not held_back:
-        raise InputError(f"{party.name}: it has no documents to choose a penalty with")
+        raise InputError(f"{party.name}: it has no documents to choose a model with")
     trial = PenaltyTrial.of(party, models[0], held_back)
     right = []
     for index, model in enumerate(models):
@@ -115,7 +117,7 @@ def choose_peer(
 
 @dataclass(frozen=True)
 class Choice:
-    """The winning penalty, and the number of labels that every peer received during the choice."""
+    """The winning model's place, and how many labels every peer received during the choice."""
 
     index: int
     labels_told: tuple[tuple[str, int], ...] = ()
@@ -148,9 +150,9 @@ def choose_coordinator(
         yield from dismiss(helper)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), trained.peers)
     right = from_ring(sums)
-    # Among equally good penalties the largest wins: it reveals least about any document.
     best = max(
-        range(len(scores)), key=lambda penalty: (int(right[penalty]), study.plan.alphas[penalty])
+        range(len(scores)),
+        key=lambda place: (int(right[place]), study.plan.candidates[place].preference),
     )
     for name in (*trained.peers, study.roster.evaluator):
         yield Send(name, ChosenPenalty(best))
@@ -164,7 +166,7 @@ def choose_evaluator(
 
     If labels are found on shares, `held` are its shares of every model.
     """
-    if len(party.study.plan.alphas) == 1:
+    if len(party.study.plan.candidates) == 1:
         return 0
     if party.study.on_shares:
         yield from _share_on_request(party, held)
@@ -181,8 +183,8 @@ def choose_dealer(party: PartyContext) -> Party[None]:
 
 
 def needs_dealer(study: Study) -> bool:
-    """Return whether queries need a dealer while a penalty is chosen."""
-    return len(study.plan.alphas) > 1 and bool(_dealt(study))
+    """Return whether queries need a dealer while a model is chosen."""
+    return len(study.plan.candidates) > 1 and bool(_dealt(study))
 
 
 def _dealt(study: Study) -> list[str]:
@@ -192,14 +194,14 @@ def _dealt(study: Study) -> list[str]:
 
 
 def _dealers(study: Study) -> tuple[str, ...]:
-    """Return all parties that may have to deal while a penalty is chosen."""
+    """Return all parties that may have to deal while a model is chosen."""
     if not needs_dealer(study):
         return ()
     return tuple(dict.fromkeys(query_trio(study, name).dealer for name in _dealt(study)))
 
 
 def _helpers(study: Study) -> tuple[str, ...]:
-    """Return all parties that wait for queries while a penalty is chosen."""
+    """Return all parties that wait for queries while a model is chosen."""
     holder = (study.roster.evaluator,) if study.on_shares else ()
     return (*_dealers(study), *holder)
 
@@ -276,11 +278,11 @@ def _unless_abandoned(
 
 
 def hear_penalty(study: Study) -> Party[int]:
-    """At every party but the coordinator: receive the winning penalty."""
+    """At every party but the coordinator: receive the place of the winning model."""
     penalty = yield from receive(study.roster.coordinator, ChosenPenalty)
-    if not 0 <= penalty.index < len(study.plan.alphas):
+    if not 0 <= penalty.index < len(study.plan.candidates):
         raise ViolationError(
-            f"expected one of {len(study.plan.alphas)} penalties, found {penalty.index}",
+            f"expected one of {len(study.plan.candidates)} models, found {penalty.index}",
             party=study.roster.coordinator,
         )
     return penalty.index
@@ -288,10 +290,10 @@ def hear_penalty(study: Study) -> Party[int]:
 
 def first_number(party: PartyContext) -> int:
     """Return the number of this attempt's first query; no two attempts share a number."""
-    return _FIRST_NUMBER + (party.attempt.number - 1) * len(party.study.plan.alphas)
+    return _FIRST_NUMBER + (party.attempt.number - 1) * len(party.study.plan.candidates)
 
 
 def penalty_sum(party: PartyContext) -> CountSum:
-    """Return the sum of how many labels were right, for every penalty."""
-    shape = (len(party.study.plan.alphas),)
+    """Return the sum of how many labels were right, for every model."""
+    shape = (len(party.study.plan.candidates),)
     return CountSum(party, "penalty", shape, over=CountedOver.HELD_BACK)

@@ -1,12 +1,12 @@
-"""The choice of a penalty in engine `quorum`: by joint totals, on shared models.
+"""The choice of one of several models in engine `quorum`: by joint totals, on shared models.
 
-    every peer in turn asks about its held-back documents, for every penalty (quorum_queries.py)
-    how many labels were right, for every penalty, in a sum over all peers (evaluation.py)
-    C tells everybody which penalty won
+    every peer in turn asks about its held-back documents, for every model (quorum_queries.py)
+    how many labels were right, for every model, in a sum over all peers (evaluation.py)
+    C tells everybody which model won
 
 Every model stays shared. Only the chosen one is kept, and only it may be released. Who learns what:
-C learns how many labels were right over all peers for each penalty, and everybody learns which
-penalty won. The assumptions are those of queries.
+C learns how many labels were right over all peers for each model, and everybody learns which
+model won. The assumptions are those of queries.
 """
 
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ from sottovoce.text.documents import Document
 def choose_at_peer(
     party: PartyContext, models: Sequence[QuorumModel], held_back: Sequence[Document]
 ) -> Party[int]:
-    """At a peer: ask the members when it is its turn, and return the winning penalty."""
+    """At a peer: ask the members when it is its turn, and return the place of the winning model."""
     if len(models) == 1:
         return 0
     study, space = party.study, models[0].space
     if not held_back:
-        raise InputError(f"{party.name}: it has no documents to choose a penalty with")
+        raise InputError(f"{party.name}: it has no documents to choose a model with")
     key = models[0].key
     places = read_rows(study, space, party.name, held_back, key=key).places
     true = [
@@ -82,8 +82,10 @@ def choose_at_opener(party: PartyContext, trained: Sequence[QuorumTrained]) -> P
             yield from answer_query(party, candidate, book, asker=name, members=candidate.members)
     (sums,), _ = yield from open_counts(party, penalty_sum(party), party.peers)
     right = from_ring(sums)
-    # Among equally good penalties the largest wins: it reveals least about any document.
-    best = max(range(len(trained)), key=lambda place: (int(right[place]), trained[place].alpha))
+    best = max(
+        range(len(trained)),
+        key=lambda place: (int(right[place]), trained[place].candidate.preference),
+    )
     for name in (*party.peers, *trained[best].members):
         yield Send(name, ChosenPenalty(best))
     return replace(trained[best], labels_told=tuple(sorted(book.spent.items())))

@@ -40,6 +40,7 @@ from sottovoce.protocols.quorum.told_check import check_told, keeping_told, tell
 from sottovoce.protocols.quorum.truncation import FusedTruncation, truncated
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.study.attempts import MOST_ATTEMPTS
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.quorum_model import MemberShare, QuorumModel, QuorumTrained
 from sottovoce.study.queries.scoring import ScorePlan
@@ -82,13 +83,13 @@ class QuorumSolve:
 
     plan: QuorumPlan
     scores: ScorePlan
-    alpha: float
+    candidate: Candidate
     reference: Reference | None
     times: int = 1
 
     @classmethod
     def of(
-        cls, party: PartyContext, prepared: Prepared, sums: JointSums, alpha: float
+        cls, party: PartyContext, prepared: Prepared, sums: JointSums, candidate: Candidate
     ) -> "QuorumSolve":
         """Return the plan from the sums of peers' bounds, the same at every party."""
         study, quorum, spectrum = party.study, party.study.quorum_of(party.peers), sums.spectrum
@@ -97,14 +98,14 @@ class QuorumSolve:
         if reference is not None:
             interval = reference.ends(
                 spectrum,
-                penalties_of(study.plan, len(reference.point) + 1, alpha),
+                penalties_of(study.plan, len(reference.point) + 1, candidate.alpha),
                 weight=weight_of(study.plan, prepared.totals.rows),
                 all_peers=set(sums.peers) == set(prepared.totals.peers),
             )
             ends, times = interval.ends, interval.times
-        fit = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
+        fit = solve_plan(study.plan, prepared.totals, alpha=candidate.alpha, ends=ends)
         scores = ScorePlan.fit(study.plan, prepared.idf_halves, fit.solution)
-        return cls(QuorumPlan(fit, quorum, MOST_ATTEMPTS), scores, alpha, reference, times)
+        return cls(QuorumPlan(fit, quorum, MOST_ATTEMPTS), scores, candidate, reference, times)
 
     def cuts(self) -> tuple[FusedTruncation, FusedTruncation]:
         """The truncations of θ, before and after it is folded."""
@@ -115,9 +116,11 @@ class QuorumSolve:
         """Return a member's part of the system, from its share of the sum of all moments."""
         width, classes = self.plan.solve.shape
         size = Triangle(width).size
-        matrix = share[:, :size]
+        left_out = study.plan.left_out(self.candidate, width)
+        matrix = left_out.cleared_triangle(share[:, :size], width)
         vectors = share[:, size:].reshape(_BASE.count, width, classes)
-        penalties = penalties_of(study.plan, width, self.alpha)
+        vectors = left_out.cleared(vectors, axis=1)
+        penalties = penalties_of(study.plan, width, self.candidate.alpha)
         if self.reference is None:
             return SystemPart(matrix, vectors, penalties)
         vectors = vectors.copy()
@@ -127,7 +130,7 @@ class QuorumSolve:
         border[:, -1:] = _BASE.scale(column[:, -1:], self.times**2 - 1)
         # The bias is penalised by the tilt.
         diagonal = np.append(penalties[:-1], 0.0)
-        tilt = self.reference.tilt(penalties, self.times)
+        tilt = left_out.cleared(self.reference.tilt(penalties, self.times))
         return SystemPart(matrix, vectors, diagonal, tilt=tilt, border=border)
 
     def folded(self, theta: Planes) -> Planes:
@@ -144,12 +147,12 @@ class QuorumSolve:
 def solve_members(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[MemberShare]]:
-    """At a member: return its share of the model for every penalty."""
+    """At a member: return its share of every model."""
     if sums.share is None:
         raise InputError(f"{party.name}: expected a member with its share of the joint moments")
     shares = []
-    for index, alpha in enumerate(party.study.plan.alphas):
-        work = QuorumSolve.of(party, prepared, sums, alpha)
+    for index, candidate in enumerate(party.study.plan.candidates):
+        work = QuorumSolve.of(party, prepared, sums, candidate)
         later = _later_steps(party, work, index)
         share = yield from followed_by(later, _solved(party, work, sums.share, index))
         members = work.plan.quorum.members
@@ -158,12 +161,12 @@ def solve_members(
 
 
 def _later_steps(party: PartyContext, work: QuorumSolve, index: int) -> int:
-    """Return about how many steps the solves for later penalties take."""
-    return (len(party.study.plan.alphas) - index - 1) * len(work.plan.solve.steps)
+    """Return about how many steps the solves of later models take."""
+    return (len(party.study.plan.candidates) - index - 1) * len(work.plan.solve.steps)
 
 
 def _solved(party: PartyContext, work: QuorumSolve, share: Planes, index: int) -> Party[Planes]:
-    """At a member: return its share of the folded model for one penalty."""
+    """At a member: return its share of one folded model."""
     context = party.context(party.peers, round=_SOLVE_ROUND + index)
     member = yield from seated(
         work.plan.quorum, party.name, context, entropy=party.entropy, ledger=party.ledger
@@ -183,8 +186,8 @@ def open_solves(
     """At the coordinator: open masked values; keep no part of the model."""
     opener = Opener(party.study.quorum_of(party.peers))
     plans = []
-    for index, alpha in enumerate(party.study.plan.alphas):
-        work = QuorumSolve.of(party, prepared, sums, alpha)
+    for index, candidate in enumerate(party.study.plan.candidates):
+        work = QuorumSolve.of(party, prepared, sums, candidate)
         yield from followed_by(_later_steps(party, work, index), open_solve(opener, work.plan))
         for cut in work.cuts():
             yield from opener.open(cut.opening(opener.quorum, work.plan.solve.shape))
@@ -195,15 +198,15 @@ def open_solves(
     for name in party.peers:
         yield Send(name, ModelHeld(members))
     return [
-        QuorumTrained(scores, prepared.totals, party.peers, members, alpha)
-        for scores, alpha in zip(plans, party.study.plan.alphas, strict=True)
+        QuorumTrained(scores, prepared.totals, party.peers, members, candidate)
+        for scores, candidate in zip(plans, party.study.plan.candidates, strict=True)
     ]
 
 
 def hear_solved(
     party: PartyContext, prepared: Prepared, sums: JointSums
 ) -> Party[list[QuorumModel]]:
-    """At a peer: return its record for every penalty: the holders, and how scores are read."""
+    """At a peer: return its record of every model: the holders, and how scores are read."""
     study, quorum = party.study, party.study.quorum_of(party.peers)
     if prepared.space is None:
         raise InputError(f"{party.name}: the features of the peer are missing")
@@ -214,9 +217,9 @@ def hear_solved(
             party=study.roster.coordinator,
         )
     models = []
-    for alpha in study.plan.alphas:
-        scores = QuorumSolve.of(party, prepared, sums, alpha).scores
-        model = QuorumModel(prepared.space, scores, alpha, prepared.key, members)
+    for candidate in study.plan.candidates:
+        scores = QuorumSolve.of(party, prepared, sums, candidate).scores
+        model = QuorumModel(prepared.space, scores, candidate, prepared.key, members)
         models.append(replace(model, operating_point=study.plan.operating_point))
     return models
 

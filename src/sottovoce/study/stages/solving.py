@@ -38,6 +38,7 @@ from sottovoce.protocols.shares.moment_check import check_moments, deal_moment_c
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
+from sottovoce.study.candidates import Candidate, LeftOut
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import (
     EncryptedModel,
@@ -83,7 +84,7 @@ class SolveNumbers(Message, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class SolvedShare:
-    """A holder's share of the model for one penalty, and the scales of its scores."""
+    """A holder's share of one model, and the scales of its scores."""
 
     scores: ScorePlan
     share: Words
@@ -101,7 +102,7 @@ class _StudySolve:
     study: Study
     plan: ShareSolvePlan
     scores: ScorePlan
-    alpha: float
+    candidate: Candidate
     ends: Ends
     moved: "_Moved | None" = None
 
@@ -122,7 +123,9 @@ class _Moved:
     reference: Reference
     times: int
 
-    def system(self, matrix: Words, vectors: Words, penalties: NDArray[np.float64]) -> SystemShare:
+    def system(
+        self, matrix: Words, vectors: Words, penalties: NDArray[np.float64], left_out: LeftOut
+    ) -> SystemShare:
         """Return a share of the system in φ."""
         vectors = vectors.copy()
         vectors[-1] *= np.uint64(self.times)
@@ -132,22 +135,24 @@ class _Moved:
             matrix,
             vectors,
             diagonal,
-            tilt=self.reference.tilt(penalties, self.times),
+            tilt=left_out.cleared(self.reference.tilt(penalties, self.times)),
             border=self.reference.border(matrix, self.times),
         )
 
 
-def _work(study: Study, prepared: Prepared, contributed: Contributed, alpha: float) -> _StudySolve:
+def _work(
+    study: Study, prepared: Prepared, contributed: Contributed, candidate: Candidate
+) -> _StudySolve:
     reference = contributed.reference
     if reference is None:
-        return _work_of(study, prepared, Ends(contributed.spectrum.largest), alpha)
+        return _work_of(study, prepared, Ends(contributed.spectrum.largest), candidate)
     interval = reference.ends(
         contributed.spectrum,
-        penalties_of(study.plan, len(reference.point) + 1, alpha),
+        penalties_of(study.plan, len(reference.point) + 1, candidate.alpha),
         weight=weight_of(study.plan, prepared.totals.rows),
         all_peers=set(contributed.peers) == set(prepared.totals.peers),
     )
-    work = _work_of(study, prepared, interval.ends, alpha)
+    work = _work_of(study, prepared, interval.ends, candidate)
     return replace(work, moved=_Moved(reference, interval.times))
 
 
@@ -162,26 +167,26 @@ def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: st
     return Ends(parts, share)
 
 
-def _work_of(study: Study, prepared: Prepared, ends: Ends, alpha: float) -> _StudySolve:
+def _work_of(study: Study, prepared: Prepared, ends: Ends, candidate: Candidate) -> _StudySolve:
     """Return the solve that follows from the ends of the spectrum."""
-    plan = solve_plan(study.plan, prepared.totals, alpha=alpha, ends=ends)
+    plan = solve_plan(study.plan, prepared.totals, alpha=candidate.alpha, ends=ends)
     on_shares = study.on_shares
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution, on_shares=on_shares)
-    return _StudySolve(study, plan, scores, alpha, ends)
+    return _StudySolve(study, plan, scores, candidate, ends)
 
 
 def solve_first(
     party: PartyContext, prepared: Prepared, contributed: Contributed, key: SecretKey
 ) -> Party[list[SolvedShare]]:
-    """At the coordinator: return its share of θ for every penalty; hand it over if needed."""
+    """At the coordinator: return its share of every model's θ; hand it over if needed."""
     study = party.study
     shares = []
-    for index, alpha in enumerate(study.plan.alphas):
-        work = _work(study, prepared, contributed, alpha)
+    for index, candidate in enumerate(study.plan.candidates):
+        work = _work(study, prepared, contributed, candidate)
         yield Send(study.trio.dealer, work.numbers(prepared.totals, contributed))
         holder = yield from _seated(party, contributed, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
-        later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
+        later = (len(study.plan.candidates) - index - 1) * len(work.plan.steps)
         share = yield from followed_by(later, _model_share(holder, work, contributed))
         if not study.on_shares:
             model, to = work.scores.model, study.roster.evaluator
@@ -193,14 +198,14 @@ def solve_first(
 def solve_second(
     party: PartyContext, prepared: Prepared, contributed: Contributed, lists: Lists
 ) -> Party[list[SolvedShare]]:
-    """At the evaluator: return its share of θ for every penalty; send every peer its part."""
+    """At the evaluator: return its share of every model's θ; send every peer its part."""
     study = party.study
     shares = []
-    for index, alpha in enumerate(study.plan.alphas):
-        work = _work(study, prepared, contributed, alpha)
+    for index, candidate in enumerate(study.plan.candidates):
+        work = _work(study, prepared, contributed, candidate)
         holder = yield from _seated(party, contributed, index)
         yield from _check_first(holder, study, prepared, contributed, index=index)
-        later = (len(study.plan.alphas) - index - 1) * len(work.plan.steps)
+        later = (len(study.plan.candidates) - index - 1) * len(work.plan.steps)
         share = yield from followed_by(later, _model_share(holder, work, contributed))
         if study.on_shares:
             for name in contributed.peers:
@@ -225,13 +230,13 @@ def _hand_out(
 def solve_dealt(party: PartyContext) -> Party[None]:
     """At the dealer: deal everything that the solves need."""
     study = party.study
-    for index, alpha in enumerate(study.plan.alphas):
+    for index, candidate in enumerate(study.plan.candidates):
         solve_numbers = yield from receive(study.roster.coordinator, SolveNumbers)
         totals = Totals.read(
             study, solve_numbers.totals, solve_numbers.peers, sender=study.roster.coordinator
         )
         ends = _ends_of(solve_numbers, sender=study.roster.coordinator)
-        plan = solve_plan(study.plan, totals, alpha=alpha, ends=ends)
+        plan = solve_plan(study.plan, totals, alpha=candidate.alpha, ends=ends)
         context = party.context(solve_numbers.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_to_run(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
@@ -249,23 +254,24 @@ def solve_dealt(party: PartyContext) -> Party[None]:
 def take_solved(
     party: PartyContext, prepared: Prepared, columns: Columns | None, *, public: PublicKey
 ) -> Party[list[PeerModel]]:
-    """At a peer: return its record of the model for every penalty."""
+    """At a peer: return its record of every model."""
     study = party.study
     models = []
-    for alpha in study.plan.alphas:
+    for candidate in study.plan.candidates:
         if study.on_shares:
             shared = yield from receive(study.roster.evaluator, SharedModel)
             ends = _ends_of(shared, sender=study.roster.evaluator)
-            scores = _work_of(study, prepared, ends, alpha).scores
-            model = take_shared(study, prepared, scores=scores, alpha=alpha, public=public)
+            scores = _work_of(study, prepared, ends, candidate).scores
+            model = take_shared(study, prepared, scores=scores, candidate=candidate, public=public)
             models.append(model)
             continue
         encrypted = yield from receive(study.roster.evaluator, EncryptedModel)
         ends = _ends_of(encrypted, sender=study.roster.evaluator)
-        work = _work_of(study, prepared, ends, alpha)
+        work = _work_of(study, prepared, ends, candidate)
         weights = completed(party, encrypted.weights, work.scores, columns)
         encrypted = EncryptedModel(weights, encrypted.ceiling_parts, encrypted.floor_share)
-        models.append(take_model(study, prepared, encrypted, scores=work.scores, alpha=alpha))
+        model = take_model(study, prepared, encrypted, scores=work.scores, candidate=candidate)
+        models.append(model)
     return models
 
 
@@ -302,10 +308,15 @@ def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) ->
     width, classes = work.plan.shape
     size = contributed.words.size - width * classes
     matrix, vectors = contributed.words[:size], contributed.words[size:].reshape(width, classes)
-    penalties = penalties_of(study.plan, width, work.alpha)
+    penalties = penalties_of(study.plan, width, work.candidate.alpha)
+    left_out = study.plan.left_out(work.candidate, width)
+    matrix, vectors = left_out.cleared_triangle(matrix, width), left_out.cleared(vectors)
     moved = work.moved
-    system = SystemShare if moved is None else moved.system
-    theta = yield from solve(holder, work.plan, system(matrix, vectors, penalties))
+    if moved is None:
+        system = SystemShare(matrix, vectors, penalties)
+    else:
+        system = moved.system(matrix, vectors, penalties, left_out)
+    theta = yield from solve(holder, work.plan, system)
     first, second = work.cuts
     theta = yield from truncated(holder, theta, RingTruncation(first), purpose=_CUTS[0])
     folded = work.scores.fold(theta)

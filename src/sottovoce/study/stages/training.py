@@ -85,7 +85,7 @@ def train_peer(
 def _models(
     party: PartyContext, agreement: Agreement, prepared: Prepared, training: Sequence[Document]
 ) -> Party[tuple[list[PeerModel], tuple[str, ...]] | None]:
-    """At a peer: return a sealed model for every penalty, and the peers that took part."""
+    """At a peer: return every sealed model, and the peers that took part."""
     if party.study.engine is Engine.PAILLIER:
         return (yield from contribute_encrypted(party, agreement, prepared, training))
     blocks = party.study.plan.arrangement.by_features
@@ -146,13 +146,14 @@ def train_coordinator(
     """At the coordinator: run the training, and call `on_stage` when each part begins."""
     on_stage("contributions")
     yield from pass_lists(party)
-    alphas = party.study.plan.alphas
+    candidates = party.study.plan.candidates
     if party.study.engine is Engine.PAILLIER:
         scores, peers = yield from answer_encrypted(party, prepared, key)
         trained = Trained(scores, prepared.totals, peers, key)
-        chosen = yield from choose_coordinator(party, trained, [scores] * len(alphas))
+        chosen = yield from choose_coordinator(party, trained, [scores] * len(candidates))
         yield from open_covered(party, scores, key, peers)
-        return replace(trained, alpha=alphas[chosen.index], labels_told=chosen.labels_told)
+        candidate = candidates[chosen.index]
+        return replace(trained, candidate=candidate, labels_told=chosen.labels_told)
     blocks = party.study.plan.arrangement.by_features
     contributed = yield from (collect_blocks if blocks else collect)(party, prepared)
     on_stage("solve")
@@ -164,8 +165,8 @@ def train_coordinator(
     index = best.index
     yield from release_share(party.study, contributed.peers, solved[index].weights)
     kept = shares[index] if party.study.asks_shares else None
-    final = replace(trained, scores=plans[index], alpha=alphas[index], labels_told=best.labels_told)
-    return replace(final, share=kept)
+    final = replace(trained, scores=plans[index], candidate=candidates[index], share=kept)
+    return replace(final, labels_told=best.labels_told)
 
 
 def train_evaluator(
@@ -207,9 +208,9 @@ def training_side(party: PartyContext, documents: Sequence[Document]) -> Sequenc
 
 
 def held_back_side(party: PartyContext, documents: Sequence[Document]) -> Sequence[Document]:
-    """Return the documents that a peer holds back for the choice of a penalty."""
+    """Return the documents that a peer holds back for the choice of a model."""
     plan = party.study.plan
-    if len(plan.alphas) == 1:
+    if len(plan.candidates) == 1:
         return []
     return plan.choice_split.part(_not_held_out(party, documents), Side.VALIDATION)
 

@@ -179,11 +179,12 @@ def contribute_encrypted(
         return None
     models = []
     columns = own_columns(party, prepared, training)
-    for alpha in study.plan.alphas:
+    for candidate in study.plan.candidates:
         model = yield from receive(study.roster.evaluator, EncryptedModel)
         weights = completed(party, model.weights, numbers.scores, columns)
         model = EncryptedModel(weights, model.ceiling_parts, model.floor_share)
-        models.append(take_model(study, prepared, model, scores=numbers.scores, alpha=alpha))
+        kept = take_model(study, prepared, model, scores=numbers.scores, candidate=candidate)
+        models.append(kept)
     return models, added.peers
 
 
@@ -226,7 +227,7 @@ def _learner_stages(
     stages.append(moment_check_stage(key, entropy=entropy))
     return stages + [
         stage
-        for _ in range(numbers.scores.classes * len(numbers.study.plan.alphas))
+        for _ in range(numbers.scores.classes * len(numbers.study.plan.candidates))
         for stage in _stages(key, numbers.solve, entropy=entropy)
     ]
 

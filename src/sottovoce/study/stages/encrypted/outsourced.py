@@ -49,6 +49,7 @@ from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.protocols.sealed_model import closing
 from sottovoce.protocols.two_party.residual import checked_stages, solve_checked
 from sottovoce.rados.moments import Moments
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import PeerModel, Trained, model_scale
 from sottovoce.study.stages.agreement import Agreement
@@ -162,8 +163,8 @@ def train_owner(
     thetas = _read(party, numbers, (yield from receive(roster.coordinator, OpenedModel)))
     best = _best(party, prepared, held_back_side(party, documents), thetas)
     yield Send(roster.coordinator, OwnersChoice(best))
-    alpha = study.plan.alphas[best]
-    return _model(party, prepared, numbers, thetas[best], key=key, alpha=alpha)
+    candidate = study.plan.candidates[best]
+    return _model(party, prepared, numbers, thetas[best], key=key, candidate=candidate)
 
 
 def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
@@ -181,11 +182,11 @@ def hold_key(party: PartyContext, key: SecretKey) -> Party[Trained]:
     opened = opened_thetas(numbers, sealed, key=key, sender=evaluator)
     yield Send(owner, OpenedModel(wire.Words.of(np.ascontiguousarray(opened).view(np.uint64))))
     chosen = yield from receive(owner, OwnersChoice)
-    if not 0 <= chosen.index < len(study.plan.alphas):
-        expected = f"expected one of {len(study.plan.alphas)} penalties, found {chosen.index}"
+    if not 0 <= chosen.index < len(study.plan.candidates):
+        expected = f"expected one of {len(study.plan.candidates)} penalties, found {chosen.index}"
         raise ViolationError(expected, party=owner)
-    alpha = study.plan.alphas[chosen.index]
-    return Trained(numbers.scores, totals, (owner,), key, alpha=alpha)
+    candidate = study.plan.candidates[chosen.index]
+    return Trained(numbers.scores, totals, (owner,), key, candidate)
 
 
 def _learner_stages(
@@ -195,7 +196,7 @@ def _learner_stages(
     if isinstance(numbers, DescentNumbers):
         return descent_stages(key, numbers, entropy=entropy, folds=False)
     stages = product_stages(key, table, entropy=entropy)
-    for _ in range(numbers.scores.classes * len(numbers.study.plan.alphas)):
+    for _ in range(numbers.scores.classes * len(numbers.study.plan.candidates)):
         stages += checked_stages(key, numbers.solve, entropy=entropy)
     return stages
 
@@ -217,7 +218,7 @@ def opened_thetas(
 ) -> NDArray[np.float64]:
     """At the key holder: return θ of every class for every penalty, in the clear."""
     scores = numbers.scores
-    penalties = len(numbers.study.plan.alphas)
+    penalties = len(numbers.study.plan.candidates)
     if len(received.thetas) != scores.classes * penalties:
         raise ViolationError(
             f"expected θ of {scores.classes} classes for {penalties} penalties, "
@@ -233,7 +234,7 @@ def _read(
     party: PartyContext, numbers: LearnerNumbers, received: OpenedModel
 ) -> list[NDArray[np.float64]]:
     """At the owner's peer: return θ for every penalty."""
-    penalties = len(party.study.plan.alphas)
+    penalties = len(party.study.plan.candidates)
     expected = (numbers.width, numbers.scores.classes * penalties)
     if received.thetas.shape != expected:
         raise ViolationError(
@@ -263,7 +264,9 @@ def _best(
         sum(a == b for a, b in zip(true, plan.labels.decide(rows.unit() @ theta), strict=True))
         for theta in thetas
     ]
-    return max(range(len(thetas)), key=lambda penalty: (right[penalty], plan.alphas[penalty]))
+    return max(
+        range(len(thetas)), key=lambda place: (right[place], plan.candidates[place].preference)
+    )
 
 
 def _model(
@@ -273,7 +276,7 @@ def _model(
     theta: NDArray[np.float64],
     *,
     key: PublicKey,
-    alpha: float,
+    candidate: Candidate,
 ) -> PeerModel:
     """At the owner: return its model, in the clear and encrypted as sealed models are stored."""
     assert prepared.space is not None
@@ -283,7 +286,7 @@ def _model(
         prepared.space,
         scores,
         encrypt(key, plain, slots=slots, entropy=party.entropy),
-        alpha,
+        candidate,
         prepared.key,
         released=prepared.space.factors[:, np.newaxis] * theta,
         operating_point=party.study.plan.operating_point,
