@@ -36,7 +36,7 @@ def test_a_confusion_picture_has_a_cell_a_pair(classes: int) -> None:
 
 
 def test_a_roc_begins_and_ends_in_the_corners() -> None:
-    result = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), 0.85)}))
+    result = parsed(roc("ROC", {"urgent": ((0, 0.2, 1), (0, 0.9, 1), "0.850")}))
     line = next(element for element in result.iter() if element.tag.endswith("polyline"))
     assert line.get("points", "").split()[0] == "52.0,310.0"
     assert line.get("points", "").split()[-1] == "352.0,10.0"

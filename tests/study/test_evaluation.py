@@ -342,9 +342,19 @@ def roc(*points: tuple[float, float, float]) -> Roc:
 
 
 def test_the_area_is_that_of_the_points() -> None:
-    assert roc((0.0, 0.0, 1.0)).auc == 1.0
-    assert roc((0.0, 0.25, 0.75)).auc == 0.75
+    perfect, few = roc((0.0, 0.0, 1.0)), roc((0.5, 0.0, 0.75), (0.0, 0.25, 0.875))
+    assert (perfect.auc, perfect.area) == (1.0, "1.000")
+    assert few.auc_range == (0.84375, 0.96875)
+    assert (few.auc, few.area) == (0.90625, "0.906")
     assert Roc((), (0.0, 1.0), (0.0, 1.0)).auc is None
+
+
+def test_an_area_that_could_be_far_off_is_no_number() -> None:
+    # All of the rows of other classes but two are below the one threshold that may be shown.
+    hidden = roc((0.0, 0.0, 0.66))
+    assert hidden.auc_range == (0.66, 1.0)
+    assert hidden.auc is None
+    assert hidden.area == "0.66 to 1.00"
 
 
 def test_rules_for_an_operating_point() -> None:

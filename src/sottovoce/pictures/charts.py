@@ -63,7 +63,7 @@ def bars(title: str, rows: Sequence[Bar], *, top: float | None = None) -> Html:
     return picture(title, said, (edge + _BAR + 84, max(len(rows), 1) * _LINE), *drawn)
 
 
-def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]]) -> Html:
+def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float], str]]) -> Html:
     """Curves of true positives over false positives; (false, true, area) by name."""
     drawn = [*_plane(Axis("false positive rate", 0, 1), Axis("true positive rate", 0, 1)), DIAGONAL]
     below = _SIDE + 74
@@ -77,9 +77,9 @@ def roc(title: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float],
         drawn += [
             tag("polyline", points=points, class_=kind),
             tag("line", x1=_EDGE, y1=y - 4, x2=_EDGE + 24, y2=y - 4, class_=kind),
-            tag("text", f"{cut(name)}: AUC {area:.3f}", x=_EDGE + 32, y=y, class_="value"),
+            tag("text", f"{cut(name)}: AUC {area}", x=_EDGE + 32, y=y, class_="value"),
         ]
-    said = "; ".join(f"{name}: area {area:.3f}" for name, (_, _, area) in curves.items())
+    said = "; ".join(f"{name}: area {area}" for name, (_, _, area) in curves.items())
     return picture(title, said, (_SIDE + _EDGE + 20, below + 22 * len(curves) - 10), *drawn)
 
 

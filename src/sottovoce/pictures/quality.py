@@ -43,8 +43,8 @@ class Curve(Protocol):
         """From 0 to 1."""
 
     @property
-    def auc(self) -> float | None:
-        """The area below, where points may be shown."""
+    def area(self) -> str:
+        """The area below, in words."""
 
 
 class EvaluationLike(Protocol):
@@ -201,9 +201,9 @@ def roc_html(evaluation: EvaluationLike, title: str) -> Html:
         why = "No ROC and no reliability diagram: no point of it was opened, or none may be shown."
         return tag("p", why, class_="soft")
     curves = {
-        name: (curve.false_positive_rate, curve.true_positive_rate, curve.auc)
+        name: (curve.false_positive_rate, curve.true_positive_rate, curve.area)
         for name, curve in evaluation.roc.items()
-        if curve.auc is not None
+        if curve.thresholds
     }
     hidden = [name for name in evaluation.roc if name not in curves]
     said = f"No point may be shown of {', '.join(hidden)}: too few documents." if hidden else ""

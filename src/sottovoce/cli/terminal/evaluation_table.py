@@ -54,10 +54,10 @@ def _show_long(evaluation: "Evaluation", console: "Console") -> None:
             if column != row and count > 0
         ]
         most_often = ", ".join(f"{name} ({count:,})" for count, name in sorted(mistaken)[-1:])
-        area = evaluation.roc[figures.name].auc if figures.name in evaluation.roc else None
-        cells = (figures.precision, figures.recall, figures.f1, area)[: len(titles) - 1]
-        # Of a class without rows nothing was measured, and not every ROC may be shown.
-        shown = ("–" if value is None or not figures.rows else f"{value:.2f}" for value in cells)
+        cells = (figures.precision, figures.recall, figures.f1)
+        # Of a class without rows nothing was measured.
+        shown = [f"{value:.2f}" if figures.rows else "–" for value in cells]
+        shown += [_area(evaluation, figures.name) or "–"] if evaluation.roc else []
         table.add_row(figures.name, f"{figures.rows:,}", *shown, most_often)
     console.print(table)
 
@@ -66,8 +66,8 @@ def _area(evaluation: "Evaluation", name: str) -> str:
     """The area under a class's ROC: a dash where too few documents let no point be shown."""
     if name not in evaluation.roc:
         return ""
-    area = evaluation.roc[name].auc
-    return "–" if area is None else f"{area:.3f}"
+    curve = evaluation.roc[name]
+    return curve.area if curve.thresholds else "–"
 
 
 def _cells(evaluation: "Evaluation", row: int) -> list[str]:

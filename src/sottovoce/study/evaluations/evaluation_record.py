@@ -71,6 +71,7 @@ def figures(evaluation: Evaluation) -> dict[str, Any]:
 def _curve(curve: Roc) -> dict[str, Any]:
     return {
         "auc": curve.auc,
+        "auc_range": curve.auc_range,
         "thresholds": list(curve.thresholds),
         "false_positive_rate": list(curve.false_positive_rate),
         "true_positive_rate": list(curve.true_positive_rate),

@@ -256,4 +256,4 @@ def own_view(plan: StudyPlan, tested: Tested, peer: str) -> Evaluation:
 
 
 def _area(curve: Roc) -> str:
-    return "no point may be shown" if curve.auc is None else f"AUC {curve.auc:.3f}"
+    return f"AUC {curve.area}" if curve.thresholds else curve.area

@@ -17,6 +17,9 @@ from sottovoce.hints import Hint, PlanSetting
 
 Numbers = NDArray[np.int64]
 
+# Areas that differ by more are not shown as one number.
+_WIDEST = 0.2
+
 
 @dataclass(frozen=True)
 class RocSide:
@@ -41,8 +44,8 @@ class Roc:
     """One class's points, from the strictest threshold to the loosest, and the area below them.
 
     The rates begin at (0, 0) and end at (1, 1); between them is a point for every threshold in
-    `thresholds`. `auc` is the area under straight lines between these points, a little less than
-    the area for all scores, which nobody knows.
+    `thresholds`. The area for all scores, which nobody knows, is in `auc_range`: between two points
+    the curve may stay low or rise at once. `auc` is the area under straight lines between them.
     """
 
     thresholds: tuple[float, ...]
@@ -70,10 +73,25 @@ class Roc:
 
     @property
     def auc(self) -> float | None:
-        """The area under straight lines between the points; None where none may be shown."""
+        """The middle of `auc_range`; None where it could be more than a tenth wrong."""
+        span = self.auc_range
+        return None if span is None or span[1] - span[0] > _WIDEST else sum(span) / 2
+
+    @property
+    def auc_range(self) -> tuple[float, float] | None:
+        """The least and the largest area of curves through these points; None without points."""
         if not self.thresholds:
             return None
-        return float(np.trapezoid(self.true_positive_rate, self.false_positive_rate))
+        steps, rates = np.diff(self.false_positive_rate), np.array(self.true_positive_rate)
+        return float(steps @ rates[:-1]), float(steps @ rates[1:])
+
+    @property
+    def area(self) -> str:
+        """The area in words, as exactly as it is known."""
+        if self.auc_range is None:
+            return "no point may be shown"
+        low, high = self.auc_range
+        return f"{low:.2f} to {high:.2f}" if self.auc is None else f"{self.auc:.3f}"
 
     def youden(self) -> float:
         """Return the threshold with the largest difference of both rates, nearest to 0 if equal."""
