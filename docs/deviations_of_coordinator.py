@@ -255,7 +255,11 @@ OF_COORDINATOR: tuple[Deviation, ...] = (
         ),
         'with `verdict = "fss"` a copy of the comparing member from the middle of a query '
         "compares once more for an asker that sides with the coordinator, each time against "
-        "another number, until the asker has its scores. An honest server finds the copy out",
+        "another number, until the asker has its scores (a test does it: "
+        "`test_copy_that_compares_again.py::"
+        "test_a_copy_of_the_comparing_member_compares_until_the_asker_has_its_scores`). That would "
+        "take one more trip to the dealing member in every level of a comparison. `verdict = "
+        '"auto"` finds labels without it, and an honest server finds the copy out',
     ),
     Deviation(
         COORDINATOR,
