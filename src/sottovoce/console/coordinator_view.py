@@ -44,7 +44,7 @@ def coordinator_sections(
     yield section("Sites", _sites(described, now, received))
     totals = kept_totals(registry.folder)
     if totals is not None:
-        yield section("Sums", *_sums(described, totals))
+        yield _summed(described, totals)
     if now.phase == Phase.FINISHED or kept_evaluations(registry.folder):
         yield section("Evaluation", *_evaluations(registry))
     if kept_costs(registry.folder).seconds:
@@ -54,9 +54,10 @@ def coordinator_sections(
     yield section("The end of the study", *_ends(registry, guard, now))
 
 
-def _sums(described: StudyDescription, totals: Totals) -> Iterator[Html]:
+def _summed(described: StudyDescription, totals: Totals) -> Html:
     """What the first sums over all sites showed."""
-    yield html_of(replace(card_of(described), totals=totals).sums())
+    title, _, sums = replace(card_of(described), totals=totals).sums().partition("\n")
+    return section(title.removeprefix("## "), html_of(sums))
 
 
 def _now(described: StudyDescription, registry: Registry, now: StudyStatus) -> Iterator[Html]:
