@@ -9,6 +9,8 @@ import typer
 from sottovoce.cli import options
 from sottovoce.cli.home import AsJson
 from sottovoce.cli.terminal import screen
+from sottovoce.errors import InputError
+from sottovoce.hints import ShellCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +32,8 @@ class Exposed(StrEnum):
 
 # Sites whose counts are added up, and words that are chosen from them.
 _SITES, _FEATURES = 4, 1024
+# Labels of fewer documents would stop a study.
+_OFTEN, _FEWEST_LABELS = 50, 2
 _SAID = {"recovered": "came_back"}
 _MEANS = {
     Exposed.RADOS: (
@@ -177,8 +181,13 @@ def _named(texts: "list[Document]") -> "Iterator[NamedFeatures]":
     from sottovoce.text.passes import CountPlan
     from sottovoce.text.splits import position
 
-    # Labels of a few documents would stop a study.
-    often = {label for label, count in Counter(text.label for text in texts).items() if count >= 50}
+    counts = Counter(text.label for text in texts)
+    often = {label for label, count in counts.items() if count >= _OFTEN}
+    if len(often) < _FEWEST_LABELS:
+        raise InputError(
+            f"expected at least {_FEWEST_LABELS} labels of {_OFTEN} documents, found {len(often)}",
+            hints=(ShellCommand("sottovoce attack --on dictionary --documents 200"),),
+        )
     kept = sorted(
         (text for text in texts if text.label in often),
         key=lambda word: position(word, purpose="attack"),
