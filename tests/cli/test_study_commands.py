@@ -20,9 +20,10 @@ from sottovoce.config.study_file import example, parse_study
 from sottovoce.errors import InputError, OpenPermissionsError, SottovoceError
 from sottovoce.node.coordinator.registry import Registry
 from sottovoce.node.invitations import Invitation
-from sottovoce.node.kept_facts import keep_evaluation
+from sottovoce.node.kept_facts import keep_evaluation, keep_totals
 from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
 from sottovoce.study.evaluations.figures import Evaluation
+from sottovoce.study.totals import Totals
 from sottovoce.text.labels import Labels
 
 
@@ -128,6 +129,24 @@ def test_the_card_is_shown(coordinator_home: Path) -> None:
     assert "compare the words for: 1 week" in card
     assert "| contributions | contribution-plane | members |" in card
     assert "| course of the study | `begin` |" in card
+
+
+def test_what_the_first_sums_showed_is_shown(coordinator_home: Path) -> None:
+    (listed,) = json.loads(call("study", "list", "--home", coordinator_home, "--json"))
+    asked = ("study", "show", "--home", coordinator_home)
+    assert json.loads(call(*asked, "--json"))["sums"] is None
+    assert "words were chosen" not in call(*asked)
+    folder = coordinator_home / "coordinator" / "studies" / listed["study"]
+    totals = Totals(960, (960, 0), ("north", "harbour", "stanmore"), absent=100)
+    keep_totals(folder, totals)
+    shown = json.loads(call(*asked, "--json"))
+    most = shown["sums"]["most"]
+    by_class = {"routine": 960, "urgent": 0}
+    assert shown["sums"] == {"words": most - 100, "most": most, "rows": 960, "by_class": by_class}
+    few = f"{most - 100:,} words were chosen, of at most {most:,}"
+    assert few in call(*asked)
+    assert few in shown["card"]
+    assert "too few documents of urgent: what they have is left out" in call(*asked)
 
 
 def test_the_card_is_a_page_to_print(coordinator_home: Path, tmp_path: Path) -> None:

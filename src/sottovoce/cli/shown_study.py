@@ -27,6 +27,16 @@ def evaluated(known: "KnownStudy") -> dict[str, Any]:
     return {"evaluation": {"at": known.last.at} | by_side}
 
 
+def summed(known: "KnownStudy") -> dict[str, Any]:
+    """What the first sums over all sites showed, for scripts."""
+    plan, totals = known.described.plan, known.card.totals
+    if totals is None:
+        return {"sums": None}
+    by_class = dict(zip(plan.labels.names, totals.by_class, strict=True))
+    words = {"words": plan.features - totals.absent, "most": plan.features}
+    return {"sums": words | {"rows": totals.rows, "by_class": by_class}}
+
+
 def show_study(known: "KnownStudy") -> None:
     """The first page of the card, what the first sums showed, and the newest evaluation."""
     screen.say(known.card.first_page())
