@@ -38,6 +38,7 @@ from sottovoce.estimators.probabilities import (
 from sottovoce.estimators.progress import FitProgress
 from sottovoce.keyfiles.models import PartSummary, look, read_model, write_model
 from sottovoce.protocols.identities import Identity
+from sottovoce.protocols.quorum.members import fewest_members
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study, StudyPlan
 from sottovoce.study.candidates import Candidate
@@ -129,6 +130,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
             with_dealer=helped and plan.engine is not Engine.PAILLIER,
             with_evaluator=helped,
             intermediaries=federation.intermediaries,
+            members=federation.peers[: fewest_members(len(federation.peers))],
             answerers=plan.arrangement.answerers,
         )
 

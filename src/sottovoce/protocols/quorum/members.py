@@ -106,6 +106,15 @@ def largest_minority(members: int) -> int:
     return (members - 1) // 2
 
 
+def fewest_members(peers: int) -> int:
+    """Return how many of these peers compute where nobody leaves: an even number protects no more.
+
+    Of four members any one may pool, as of three. With too few peers all do, and are refused.
+    """
+    odd = 2 * largest_minority(min(peers, MOST_MEMBERS)) + 1
+    return odd if peers >= FEWEST_MEMBERS else peers
+
+
 def check_threshold(members: int, threshold: int) -> None:
     """Refuse a threshold that protects against nobody, or that has too few members to multiply."""
     if threshold < 1:
