@@ -33,7 +33,12 @@ class StandingBy:
 
 @dataclass(frozen=True)
 class Enrolled(SeatEvent):
-    """A seat is enrolled: its identity key is pinned at the coordinator."""
+    """A seat is enrolled: its identity key is pinned at the coordinator.
+
+    `until` is when the others must have joined, in seconds since 1970; 0 if nobody said it.
+    """
+
+    until: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,15 @@ CODEC = Codec(limit=8 * 2**20)
 CONTENT_TYPE = "application/msgpack"
 
 
+class Admitted(Value, frozen=True):
+    """Says that a seat is taken, and until when the others may take theirs; 0 if all have.
+
+    In seconds since 1970.
+    """
+
+    until: int
+
+
 class Uploaded(Value, frozen=True):
     """The durable bytes of a letter, and its position once it is complete, otherwise 0."""
 

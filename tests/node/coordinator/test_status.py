@@ -73,11 +73,16 @@ def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> Non
                 name for name in now.expected if name != "valley"
             ):
                 await asyncio.sleep(0.05)
+            while not (mine := status(net.membership("valley"))[0]).waits_for:  # noqa: ASYNC110 - a file says so
+                await asyncio.sleep(0.05)
             joining.cancel()
             await asyncio.gather(joining, return_exceptions=True)
         assert set(now.waits_for) == seats - {"valley"}
         assert now.waits_what == "enrolment"
         assert 3500 < now.waits_until - began < 3700
+        # The site that waits for them was told the same moment.
+        assert (mine.waits_for, mine.waits_what) == (("everybody else",), "enrolment")
+        assert mine.waits_until == int(now.waits_until)
 
     asyncio.run(asyncio.wait_for(story(), 400))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sottovoce.course.news import QueryPriced
+from sottovoce.course.news import QueryPriced, StageBegan
 from sottovoce.node.events import Enrolled, Event
 from sottovoce.node.kept_facts import keep_alone, keep_totals, kept_alone, kept_joint, kept_totals
 from sottovoce.node.site.seat_status import is_running, kept_status
@@ -29,6 +29,13 @@ def test_the_process_and_the_labels_left_are_written_down(tmp_path: Path) -> Non
     assert kept.process == os.getpid()
     assert kept.labels_left == 90
     assert is_running(kept)
+
+
+def test_a_seat_that_starts_again_later_waits_for_nobody_to_join(tmp_path: Path) -> None:
+    begun = StageBegan("study", "north", "training", 1, ("north",))
+    status_after(tmp_path, Enrolled("study", "north", 99.0), begun)
+    status_after(tmp_path, Enrolled("study", "north", 99.0))
+    assert kept_status(tmp_path / "status.json", "study", "north").waits_for == ()
 
 
 def test_a_process_that_ended_does_not_run(tmp_path: Path) -> None:

@@ -13,7 +13,10 @@ from sottovoce.node.api import ConsentQuestion
 from sottovoce.node.coordinator.serving import cancel_study
 from sottovoce.node.events import Enrolled, RosterKnown
 from sottovoce.node.memberships import SeatStatus
+from sottovoce.node.site.joining import _until
 from sottovoce.node.site.seat_status import status
+from sottovoce.transport.answers import CODEC as ANSWERS
+from sottovoce.transport.answers import Admitted
 
 
 async def say_no(question: ConsentQuestion) -> bool:
@@ -47,6 +50,20 @@ def test_after_a_study_was_stopped_or_refused(tmp_path: Path) -> None:
         assert "expected at least 3" in seat.reason
         ledger = read_ledger(net.membership("north").folder / seat.seat / "ledger.jsonl")
         assert [line.entry.what for line in ledger].count(LineKind.END) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "until"),
+    [
+        (ANSWERS.encode(Admitted(1_800_000_000)), 1_800_000_000.0),
+        (ANSWERS.encode(Admitted(2**60)), 0.0),
+        (ANSWERS.encode(Admitted(-1)), 0.0),
+        (b"[study]\nname = 'of an older release'\n", 0.0),
+        (b"", 0.0),
+    ],
+)
+def test_until_when_others_may_join_is_said_or_not_known(answer: bytes, until: float) -> None:
+    assert _until(answer) == until
 
 
 async def say_nothing(question: ConsentQuestion) -> bool:

@@ -9,16 +9,7 @@ from sottovoce.course.news import StageEnded
 from sottovoce.course.phases import Phase
 from sottovoce.errors import DamagedFileError
 from sottovoce.node.events import Enrolled, EvaluationHeld, Event, Moved, TotalsPublished
-from sottovoce.node.kept_facts import (
-    FactKeeper,
-    keep_alone,
-    keep_totals,
-    kept_alone,
-    kept_costs,
-    kept_evaluations,
-    kept_joint,
-    kept_totals,
-)
+from sottovoce.node.kept_facts import FactKeeper, kept_costs, kept_evaluations, kept_totals
 from sottovoce.node.site.seat_status import NAME, kept_status
 from sottovoce.node.site.shown_card import kept_consent
 from sottovoce.node.site.status_file import StatusFile
@@ -103,22 +94,6 @@ def test_a_damaged_informational_file_stops_no_study(tmp_path: Path, damage: str
     assert len(heard) == 3
     assert [evaluation.at for evaluation in kept_evaluations(tmp_path)] == [2.0]
     assert kept_costs(tmp_path).seconds == ({"training": 2.0} if damage == "half" else {})
-
-
-@pytest.mark.parametrize("damage", ['{"accuracy": ', '["x"]', '{"accuracy": "x"}', "folder"])
-def test_damaged_figures_are_left_out(tmp_path: Path, damage: str) -> None:
-    keep_alone(tmp_path, 0.9, joint=0.8)
-    totals = Totals(70, (40, 30), ("north",), absent=5)
-    keep_totals(tmp_path, totals)
-    assert (kept_alone(tmp_path), kept_joint(tmp_path)) == (0.9, 0.8)
-    assert kept_totals(tmp_path) == totals
-    for path in (tmp_path / "alone.json", tmp_path / "totals.json"):
-        path.unlink()
-        if damage == "folder":
-            (path / "in the way").mkdir(parents=True)
-        else:
-            path.write_text(damage)
-    assert (kept_alone(tmp_path), kept_joint(tmp_path), kept_totals(tmp_path)) == (None,) * 3
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"phase": "asleep"}', "\0"])

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sottovoce.cli.terminal import screen
 from sottovoce.cli.terminal.log_file import LogFile, stamped
-from sottovoce.cli.terminal.screen import names, waiting
+from sottovoce.cli.terminal.screen import moment, names, waiting
 from sottovoce.course import news
 from sottovoce.course.stage_progress import StageProgress
 from sottovoce.node import events
@@ -184,6 +184,11 @@ def _waiting(event: news.SeatWaiting) -> str:
     return f"{event.seat}: {waiting(event.what, event.whom, event.until)}"
 
 
+def _enrolled(event: events.Enrolled) -> str:
+    limit = f"; others may join until {moment(event.until)}" if event.until else ""
+    return f"{event.seat}: enrolled{limit}"
+
+
 def _began(event: news.StageBegan) -> str:
     again = f", attempt {event.attempt}" if event.attempt > 1 else ""
     return f"{event.seat}: {event.stage} begins{again} ({names(event.peers)})"
@@ -253,7 +258,7 @@ _WORDS: Mapping[type[Any], Callable[[Any], str]] = {
     events.StandingBy: lambda event: (
         f"{event.folder} is served by another process: this one takes over when that ends"
     ),
-    events.Enrolled: lambda event: f"{event.seat}: enrolled",
+    events.Enrolled: _enrolled,
     news.SeatWaiting: _waiting,
     news.StageBegan: _began,
     news.StageEnded: lambda event: f"{event.seat}: {event.stage} done in {event.seconds:.1f} s",

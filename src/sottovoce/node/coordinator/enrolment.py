@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict
 
 from sottovoce.course.control import COORDINATOR
+from sottovoce.course.phases import Phase
 from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.transport.answers import CODEC, Admitted
 from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.problems import Refusal
 
@@ -30,7 +32,9 @@ class Enrolment:
         runner = self._runner(study)
         ticket = runner.registry.admitted(request, now=time.time())
         await runner.enrol(seat, key, ticket)
-        return runner.registry.text.encode()
+        view = runner.view()
+        waits = view.wait if view.phase is Phase.ENROLMENT else None
+        return CODEC.encode(Admitted(int(waits.until) if waits else 0))
 
     async def describe(self, study: str, seat: str) -> bytes:
         """The study's text."""

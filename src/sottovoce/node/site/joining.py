@@ -19,6 +19,7 @@ from sottovoce.errors import (
     JournalError,
     LedgerError,
     LostSeatError,
+    MalformedError,
     SottovoceError,
     StoppedError,
     TheirError,
@@ -58,8 +59,12 @@ from sottovoce.study.queries.model import HeldShare, PeerModel
 from sottovoce.study.queries.quorum_model import MemberShare
 from sottovoce.study.roster import Role
 from sottovoce.study.study import Study
+from sottovoce.transport.answers import CODEC as ANSWERS
+from sottovoce.transport.answers import Admitted
 
 T = TypeVar("T")
+_FAR = 2**33
+"""No moment of this century or the next is so many seconds after 1970."""
 _OVER = {Phase.STOPPED, Phase.LEFT, Phase.CLOSED, Phase.WITHDRAWN}
 
 
@@ -114,6 +119,15 @@ async def _all(tasks: "Mapping[asyncio.Task[Joined], _JoiningSeat]") -> list[Joi
     if errors and not (results and all(isinstance(error, LostSeatError) for error in errors)):
         raise next((error for error in errors if not isinstance(error, StoppedError)), errors[0])
     return results
+
+
+def _until(answer: bytes) -> float:
+    """Until when others may enrol; older releases did not say it."""
+    try:
+        until = ANSWERS.decode(answer, Admitted).until
+    except MalformedError:
+        return 0.0
+    return float(until) if 0 <= until < _FAR else 0.0
 
 
 def _is_news(error: BaseException) -> bool:
@@ -194,10 +208,12 @@ class _JoiningSeat:
 
     async def _enrol(self, agent: SeatRuntime, line: RetryingLine) -> None:
         """Take the seat, unless it is already taken."""
-        if await agent.do(agent.journal.note, "enrolled") is None:
-            await line.enrol(self._work.membership.token)
-            await agent.do(lambda: agent.journal.commit(notes={"enrolled": b""}))
-        agent.tell_watcher(Enrolled(self._study, agent.name))
+        noted = await agent.do(agent.journal.note, "enrolled")
+        if noted is None:
+            noted = await line.enrol(self._work.membership.token)
+            notes = {"enrolled": noted}
+            await agent.do(lambda: agent.journal.commit(notes=notes))
+        agent.tell_watcher(Enrolled(self._study, agent.name, _until(noted)))
 
     async def _keep(self, audit: LetterAudit, participant: TrainingParticipant) -> None:
         """Keep the model and the agreed keys, and delete everything else."""

@@ -19,6 +19,7 @@ from sottovoce.node.events import Enrolled, Event, Moved, OnEvent, RosterKnown, 
 from sottovoce.node.site.seat_status import NAME, kept_status
 
 _PERSON = "a person at this site"
+_OTHERS = "everybody else"
 _ENDS: dict[type, Phase] = {
     StudyFinished: Phase.FINISHED,
     StudyClosed: Phase.CLOSED,
@@ -50,7 +51,7 @@ class StatusFile:
             case SeatWaiting(_, _, what, whom, until):
                 self._wait(what, whom, until)
             case Enrolled():
-                self._enter(Phase.ENROLMENT)
+                self._take_seat(event)
             case RosterKnown():
                 self._enter(Phase.CONSENT)
                 self._wait("consent", (_PERSON,), event.until)
@@ -61,6 +62,13 @@ class StatusFile:
             case StudyStopped(_, _, reason, party):
                 self._status = replace(self._status, reason=reason, party=party)
                 self._enter(Phase.STOPPED)
+
+    def _take_seat(self, event: Enrolled) -> None:
+        """Wait for the others, unless they had joined before this process began."""
+        begins = self._status.phase in {Phase.INVITED, Phase.ENROLMENT}
+        self._enter(Phase.ENROLMENT)
+        if begins and event.until:
+            self._wait("enrolment", (_OTHERS,), event.until)
 
     def _enter(self, phase: Phase, attempt: int = 0) -> None:
         self._status = replace(self._status, phase=phase, attempt=attempt)
