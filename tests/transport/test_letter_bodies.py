@@ -116,6 +116,22 @@ def test_wrong_bytes_are_dropped_and_the_right_ones_taken_in_another_file(tmp_pa
     assert run(tmp_path / "mail.db", story) == LONG
 
 
+@pytest.mark.parametrize("size", [1000, 100_000])
+def test_a_whole_letter_of_wrong_bytes_is_refused_before_any_are_written(tmp_path, size):
+    right = LONG[:size]
+
+    async def story(mailbox):
+        await mailbox.open_upload(sealed(right))
+        with pytest.raises(Refusal, match="do not match its digest"):
+            await mailbox.complete(sealed(right), bytes(size))
+        assert files(tmp_path) == []
+        await mailbox.complete(sealed(right), right)
+        return await mailbox.letters("bob")
+
+    ((_, arrived),) = run(tmp_path / "mail.db", story)
+    assert arrived.body == right
+
+
 def test_an_upload_goes_on_after_a_start(tmp_path):
     summary = sealed(LONG)
 

@@ -43,7 +43,8 @@ WINDOW = 30_000
 # The number of a signature's bytes to remember: they are like random bytes for each request.
 _MARK_BYTES = 24
 _MAX_NAME = 200
-# Names of studies and seats that are remembered: those of strangers take some megabytes at most.
+# Names of studies and seats, and keys, that are remembered: those of strangers take some megabytes
+# at most.
 _NAMES = 2048
 NOTHING = hashlib.sha256().digest()
 
@@ -161,7 +162,7 @@ class SignatureChecks:
             )
         message = framed(PURPOSE, *signed.parts(asked, self._fingerprint))
         try:
-            Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, message)
+            _key(public).verify(signed.signature, message)
         except (InvalidSignature, ValueError) as error:
             raise Refusal(
                 401, "signature", f"expected a request signed by {signed.seat!r}, found another's"
@@ -213,6 +214,11 @@ def _name(headers: Mapping[str, str], field: str) -> str:
     if not name:
         raise Refusal(401, "unsigned", f"{field} must be one name")
     return name
+
+
+@lru_cache(_NAMES)
+def _key(public: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(public)
 
 
 @lru_cache(_NAMES)

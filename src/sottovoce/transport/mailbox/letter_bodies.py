@@ -122,15 +122,10 @@ class BodyFiles:
         except OSError as error:
             raise _problem(error) from None
 
-    def sync(self, upload: int) -> None:
-        """Wait for the file, and for its name in the folder."""
+    def sync(self, upload: int) -> None:  # noqa: ARG002
+        """Wait for the file's name in the folder; its bytes are on disk since they were written."""
         try:
-            for path in (self._path(upload), self.folder):
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            _sync_folder(self.folder)
         except OSError as error:
             raise _problem(error) from None
 
@@ -185,14 +180,18 @@ class BodyFiles:
     def _make_folder(self) -> None:
         if not self.folder.is_dir():
             self.folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-            descriptor = os.open(self.folder.parent, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            _sync_folder(self.folder.parent)
 
     def _path(self, upload: int) -> Path:
         return self.folder / str(upload)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _problem(error: OSError) -> Refusal:

@@ -44,6 +44,8 @@ _HOLDING = frozenset({DISK_FULL, AWAY})
 _DRAWN_BITS = 62
 # The most letters of one fetch, besides its limit in bytes.
 _MOST_LETTERS = 256
+# Bodies of at most this size are hashed at once, without a thread.
+_SMALL = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -174,30 +176,41 @@ class Mailbox:
             return progress
 
     async def complete(self, letter: LetterSummary, body: bytes) -> Progress:
-        """Store the whole body of an announced letter, whose digest was already computed."""
+        """Check and store the whole body of an announced letter."""
         now = self._clock()
 
         def append(to: Connection) -> int:
             return self._store.append(to, letter, 0, body, now=now).position or 0
 
         async with self._turns.setdefault(letter.place, asyncio.Lock()):
+            upload = None
             if letter.size > self._bodies.in_row:
                 upload = self._store.check_part(self._reading, letter, 0, body)
-                if upload is not None:
-                    await asyncio.to_thread(self._write_whole, upload, body)
+            if letter.size > _SMALL:
+                # One visit to a thread: the digest, then the disk.
+                await asyncio.to_thread(self._write_checked, letter, upload, body)
+            else:
+                _check_digest(letter, body)
             size = self._committed(letter.size)
             return Progress(letter.size, await self._posted(letter, append, size=size))
 
     async def _append_whole(self, letter: LetterSummary, data: bytes) -> Progress:
         """Check and post a letter with a single part in one commit."""
-        if body_digest(data) != letter.digest:
-            await self._committer.submit(lambda to: self._store.discard(to, letter))
-            raise wrong_bytes(letter)
-        return await self.complete(letter, data)
+        try:
+            return await self.complete(letter, data)
+        except Refusal as problem:
+            if problem.kind == "digest":
+                await self._committer.submit(lambda to: self._store.discard(to, letter))
+            raise
 
     def _committed(self, size: int) -> int:
         """The bytes of a body that pass through the thread that commits."""
         return size if size <= self._bodies.in_row or self._bodies.in_transactions else 0
+
+    def _write_checked(self, letter: LetterSummary, upload: int | None, body: bytes) -> None:
+        _check_digest(letter, body)
+        if upload is not None:
+            self._write_whole(upload, body)
 
     def _write_whole(self, upload: int, body: bytes) -> None:
         self._bodies.write(upload, 0, body)
@@ -350,12 +363,10 @@ class Mailbox:
     async def _posted(self, letter: LetterSummary, job: Job[int], *, size: int = 0) -> int:
         """The position of a letter; its recipient is woken even if the sender has disconnected."""
 
-        def arrived(done: asyncio.Future[int]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._arrived(letter.place.recipient, done.result())
+        def arrived(position: int) -> None:
+            self._arrived(letter.place.recipient, position)
 
-        future = self._committer.submit(job, size=size)
-        future.add_done_callback(arrived)
+        future = self._committer.submit(job, size=size, told=arrived)
         return await self._stored(letter, asyncio.shield(future))
 
     async def _stored(self, letter: LetterSummary, done: Awaitable[T]) -> T:
@@ -485,6 +496,11 @@ class Mailbox:
         finally:
             connection.close()
         return running
+
+
+def _check_digest(letter: LetterSummary, body: bytes) -> None:
+    if body_digest(body) != letter.digest:
+        raise wrong_bytes(letter)
 
 
 def _ring(waiter: asyncio.Future[None]) -> None:

@@ -66,6 +66,7 @@ class MailboxTables:
         self._database = database
         self._bodies = database.bodies
         self._stored: dict[str, int] = {}
+        self._stored_by_all = 0
         self._letters: dict[str, int] = {}
         # The run of each seat. Not on disk: after a restart every seat is compared again.
         self._runs: dict[str, bytes] = {}
@@ -86,6 +87,7 @@ class MailboxTables:
             "SELECT sender, CAST(SUM(received) AS BIGINT) FROM uploads GROUP BY sender"
         ):
             self._stored[sender] = self._stored.get(sender, 0) + size
+        self._stored_by_all = sum(self._stored.values())
 
     # Runs and chains.
 
@@ -355,7 +357,7 @@ class MailboxTables:
                 f"{sender!r}: expected at most {self._limits.letters_by_sender} letters in a study",
             )
         self._check_disk(to, sender, size)
-        mine, all_of_them = self._stored.get(sender, 0) + size, sum(self._stored.values()) + size
+        mine, all_of_them = self._stored.get(sender, 0) + size, self._stored_by_all + size
         if mine > self._limits.stored_by_sender or all_of_them > self._limits.stored:
             raise Refusal(
                 507,
@@ -462,6 +464,7 @@ class MailboxTables:
 
     def _count(self, sender: str, size: int) -> None:
         self._stored[sender] = self._stored.get(sender, 0) + size
+        self._stored_by_all += size
 
 
 def wrong_bytes(letter: LetterSummary) -> Refusal:

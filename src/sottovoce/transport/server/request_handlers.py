@@ -94,7 +94,7 @@ class RequestHandlers:
         self._addresses = Buckets(limits.refusals, limits.refusals_burst)
         self._memory = MemoryBudget(limits.in_memory)
         self._strangers = MemoryBudget(limits.strangers)
-        self._polls: Count[tuple[str, str, bytes]] = Count()
+        self._polls: dict[tuple[str, str], Count[bytes]] = {}
         self._warn_after = 0.0
 
     @web.middleware
@@ -183,12 +183,7 @@ class RequestHandlers:
         fields = fields_of(request.query, "run", "before", "letters", "chain")
         run, before = run_of(fields), run_of(fields, "before")
         held = held_of(fields)
-        others = (
-            name
-            for name in self._polls
-            if name[:2] == (caller.study, caller.seat) and name[2] not in {run, before}
-        )
-        if next(others, None) is not None:
+        if self._polls.get((caller.study, caller.seat), Count()).keys() - {run, before}:
             raise Refusal(
                 409,
                 "at-work",
@@ -218,8 +213,10 @@ class RequestHandlers:
         if progress.position is None:
             async with self._held(request, PART, self._memory) as held:
                 await ask_for_body(request)
-                body = await self._body(request, PART, caller.digest)
-                progress = await held.until(mailbox.complete(letter, body))
+                # Its digest is the letter's, which is checked where it is stored.
+                storing = mailbox.complete(letter, await self._body(request, PART, None))
+                # What a small letter holds is not counted: it may end with its request.
+                progress = await (held.until(storing) if letter.size > _TINY else storing)
         elif isinstance(request.protocol, LimitedConnection):
             request.protocol.leave_unread()
         return _progress(progress)
@@ -393,21 +390,24 @@ class RequestHandlers:
 
     @contextmanager
     def _polling(self, caller: Caller, run: bytes) -> Iterator[None]:
-        name = (caller.study, caller.seat, run)
-        if self._polls[name] >= self.limits.waiting:
+        name = (caller.study, caller.seat)
+        polls = self._polls.setdefault(name, Count())
+        if polls[run] >= self.limits.waiting:
             raise Refusal(
                 429,
                 "too-many",
                 f"more than {self.limits.waiting} waiting requests of one seat",
                 facts={"retry_after": 1},
             )
-        self._polls[name] += 1
+        polls[run] += 1
         try:
             yield
         finally:
-            self._polls[name] -= 1
-            if not self._polls[name]:
-                del self._polls[name]
+            polls[run] -= 1
+            if not polls[run]:
+                del polls[run]
+            if not polls:
+                self._polls.pop(name, None)
 
     def _check_recipient(self, caller: Caller, recipient: str) -> None:
         if not self._callbacks.takes_letters(caller.study, recipient):
