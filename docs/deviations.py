@@ -121,7 +121,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         PEER,
         "asks for labels under another name: as an evaluation of chosen documents, or while a "
-        "penalty is chosen",
+        "model is chosen",
         "one budget counts every label that the coordinator tells a peer",
         named_tests(
             "labels_beyond_the_budget",

@@ -177,7 +177,7 @@ SINGLE_DOCUMENTS = Fact(
 LABELS = Fact(
     "Labels of chosen documents tell the model, whatever asks for them: a peer that begins with "
     "its own documents knows it to a cosine of .98 after two labels a feature and of .99 after "
-    "four; sixteen a feature give it. So queries, evaluations and every penalty that is tried "
+    "four; sixteen a feature give it. So queries, evaluations and every model that is tried "
     "count against one budget.",
     ("SECURITY.md", "README.md", "docs/studies.md", CARD),
     _tells_labels,
