@@ -236,11 +236,7 @@ class Study:
 
     @property
     def quorum_distance(self) -> float:
-        """The statistical distance from noise of everything that engine quorum opens in this study.
-
-        It is a sum: one part for each model's solve, one for the checks of contributions, one for
-        all labels and one for all joint ROCs.
-        """
+        """How far all that engine quorum opens is from noise: the models, checks, labels, ROCs."""
         return (len(self.plan.candidates) + 3) * PART_DISTANCE
 
     @cached_property
