@@ -16,6 +16,7 @@ from sottovoce.course.phases import Phase
 from sottovoce.node.awaited import _WORDS, awaited
 from sottovoce.node.coordinator.serving import registry_of, study_status
 from sottovoce.node.coordinator.study_runner import StudyRunner
+from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.events import Moved, unheard
 from sottovoce.node.memberships import Membership, StudyStatus
 from sottovoce.node.seat.deciders import Waits
@@ -85,6 +86,15 @@ def test_the_status_says_who_is_waited_for_and_until_when(tmp_path: Path) -> Non
         assert mine.waits_until == int(now.waits_until)
 
     asyncio.run(asyncio.wait_for(story(), 400))
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"name": "n", "phase": "asleep"}', "\0"])
+def test_a_damaged_status_of_a_study_is_said_and_stops_nothing(tmp_path: Path, damage: str) -> None:
+    net = network(tmp_path)
+    (net.place.folder / "studies" / net.study / "status.json").write_text(damage)
+    (listed,) = studies(net.place, read=read_toy)
+    assert (listed.name, listed.phase) == ("urgency of notes", Phase.ENROLMENT)
+    assert "cannot be read; the server will write it again" in listed.reason
 
 
 def test_a_seat_s_status_says_for_whom_it_waits(tmp_path: Path) -> None:
