@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from math import inf
 from queue import Empty, PriorityQueue
@@ -36,13 +36,13 @@ class _Waiting:
     size: int = 0
     until: Durable = Durable.POWER
     alone: bool = False
-    told: Callable[[Any], None] | None = None
+    wake: Callable[[Any], None] | None = field(default=None, repr=False)
     result: Any = None
     error: BaseException | None = None
 
     def tell(self) -> None:
-        if self.told is not None and self.error is None:
-            self.told(self.result)
+        if self.wake is not None and self.error is None:
+            self.wake(self.result)
         if self.future.cancelled():
             return
         if self.error is not None:
@@ -81,9 +81,9 @@ class Committer:
         size: int = 0,
         until: Durable = Durable.POWER,
         alone: bool = False,
-        told: Callable[[T], None] | None = None,
+        wake: Callable[[T], None] | None = None,
     ) -> asyncio.Future[T]:
-        """Queue a job; its future has a result once the job is durable, and `told` is called.
+        """Queue a job; its future has a result once the job is durable, and `wake` is called.
 
         A job of some `size` lets smaller ones overtake it for a while. An `alone` job runs outside
         of any transaction.
@@ -91,7 +91,7 @@ class Committer:
         if self._closed:
             raise MisuseError("mailbox: it is closed")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(job, loop.create_future(), loop, size, until, alone, told)
+        waiting = _Waiting(job, loop.create_future(), loop, size, until, alone, wake)
         turn = next(self._turns)
         self._queue.put((turn + (_PASSED_BY if size > _SMALL else 0), turn, waiting))
         return waiting.future

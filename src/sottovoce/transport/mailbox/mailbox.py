@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Self, TypeVar
@@ -31,11 +32,9 @@ from sottovoce.transport.mailbox.mailbox_tables import (
     MailboxTables,
     Place,
     Progress,
-    wrong_bytes,
 )
 from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.server.limits import AT_ONCE, PART, Limits
-from sottovoce.transport.signing import body_digest
 
 T = TypeVar("T")
 
@@ -190,7 +189,7 @@ class Mailbox:
                 # One visit to a thread: the digest, then the disk.
                 await asyncio.to_thread(self._write_checked, letter, upload, body)
             else:
-                _check_digest(letter, body)
+                letter.check(body)
             size = self._committed(letter.size)
             return Progress(letter.size, await self._posted(letter, append, size=size))
 
@@ -208,7 +207,7 @@ class Mailbox:
         return size if size <= self._bodies.in_row or self._bodies.in_transactions else 0
 
     def _write_checked(self, letter: LetterSummary, upload: int | None, body: bytes) -> None:
-        _check_digest(letter, body)
+        letter.check(body)
         if upload is not None:
             self._write_whole(upload, body)
 
@@ -362,11 +361,8 @@ class Mailbox:
 
     async def _posted(self, letter: LetterSummary, job: Job[int], *, size: int = 0) -> int:
         """The position of a letter; its recipient is woken even if the sender has disconnected."""
-
-        def arrived(position: int) -> None:
-            self._arrived(letter.place.recipient, position)
-
-        future = self._committer.submit(job, size=size, told=arrived)
+        wake = partial(self._arrived, letter.place.recipient)
+        future = self._committer.submit(job, size=size, wake=wake)
         return await self._stored(letter, asyncio.shield(future))
 
     async def _stored(self, letter: LetterSummary, done: Awaitable[T]) -> T:
@@ -496,11 +492,6 @@ class Mailbox:
         finally:
             connection.close()
         return running
-
-
-def _check_digest(letter: LetterSummary, body: bytes) -> None:
-    if body_digest(body) != letter.digest:
-        raise wrong_bytes(letter)
 
 
 def _ring(waiter: asyncio.Future[None]) -> None:

@@ -13,6 +13,7 @@ from sottovoce.transport.mailbox.letter_bodies import Connection
 from sottovoce.transport.mailbox.mailbox_database import Database
 from sottovoce.transport.problems import DISK_FULL, Refusal
 from sottovoce.transport.server.limits import PART, Limits
+from sottovoce.transport.signing import body_digest
 
 # The current process of a seat sends these bytes with every request; a later process has others.
 RUN_BYTES = 16
@@ -48,6 +49,11 @@ class LetterSummary:
     place: Place
     size: int
     digest: bytes
+
+    def check(self, body: bytes) -> None:
+        """Refuse a body that is not the announced one."""
+        if body_digest(body) != self.digest:
+            raise wrong_bytes(self)
 
 
 @dataclass(frozen=True)
