@@ -28,7 +28,9 @@ KERNEL = {"kernel": 2048, "kernel_weight": 2.0, "kernel_width": 1.0}
     [
         (Circumstances(2), 2048, Blocks(tail=2048, tail_idf=2.0)),
         (Circumstances(2, documents=100), 2048, Blocks(tail=256, tail_idf=2.0)),
-        (Circumstances(2, documents=700), 2048, Blocks(tail=2048, tail_idf=2.0)),
+        (Circumstances(2, documents=700), 2048, Blocks(tail=1024, tail_idf=2.0)),
+        (Circumstances(2, Level.SENTENCE, documents=700), 2048, Blocks(tail=2048, tail_idf=2.0)),
+        (Circumstances(33, documents=1000), 2048, Blocks(tail=2048, **KERNEL)),
         (Circumstances(32, documents=1024), 4096, Blocks(tail=1024, tail_idf=2.0)),
         (Circumstances(32, documents=9000), 4096, Blocks(tail=1024, tail_idf=2.0)),
         (Circumstances(33, documents=9000), 2048, Blocks(tail=2048, **KERNEL)),

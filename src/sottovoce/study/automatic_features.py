@@ -193,7 +193,9 @@ def _features(about: Circumstances) -> int:
 def _tail(about: Circumstances) -> int:
     if about.takes_few:
         return 0
-    narrow = _features(about) == _WIDE and not about.has_enough_words
+    known = about.documents is not None and about.level is Level.DOCUMENT
+    wider = about.has_enough_words or about.has_many_classes
+    narrow = (known or _features(about) == _WIDE) and not wider
     widest = _WIDE_TAIL if narrow else FEATURES
     if about.documents is None:
         return widest
