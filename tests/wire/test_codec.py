@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import BoundError, MalformedError, MismatchError, MisuseError
-from sottovoce.wire import Codec, Hook, Integers, Value, Words
+from sottovoce.wire import Codec, Hook, Integers, ShortWords, Value, Words
 from sottovoce.wire.codec import tag_of
 from sottovoce.wire.skeleton import MAX_DEPTH, MAX_ITEMS, check_skeleton
 from sottovoce.wire.tags import kebab
@@ -435,6 +435,8 @@ def test_an_extension_in_a_message_is_refused_beside_long_bytes() -> None:
 def test_words_that_view_an_array_are_those_that_copy_it() -> None:
     array = np.arange(24, dtype=np.uint64).reshape(4, 6)
     for part in (array, array[:, ::2], array[:0], array.T):
+        short = part.astype(np.uint32)
         assert Codec().encode(Words.viewing(part)) == Codec().encode(Words.of(part))
+        assert Codec().encode(ShortWords.viewing(short)) == Codec().encode(ShortWords.of(short))
     with pytest.raises(MismatchError, match="expected an array of uint64, found int64"):
         Words.viewing(array.astype(np.int64))  # type: ignore[arg-type]

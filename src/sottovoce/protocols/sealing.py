@@ -71,7 +71,7 @@ def seal(content: bytes, address: Address, *, key: X25519Key, size: int, entropy
     """A box from the holder of `key` with the content padded to `size` bytes."""
     if len(content) > size:
         raise BoundError(f"box: expected at most {size} bytes, found {len(content)}")
-    padded = len(content).to_bytes(4) + content + bytes(size - len(content))
+    padded = b"".join((len(content).to_bytes(4), content, bytes(size - len(content))))
     ephemeral = X25519Key.draw(entropy)
     shared = ephemeral.agree(address.recipient) + key.agree(address.recipient)
     aead, nonce = _schedule(shared, ephemeral.public, address)
@@ -86,7 +86,7 @@ def unseal(box: bytes, address: Address, *, key: X25519Key) -> bytes:
     shared = key.agree(ephemeral) + key.agree(address.sender)
     aead, nonce = _schedule(shared, ephemeral, address)
     try:
-        padded = aead.decrypt(nonce, box[KEY_BYTES:], address.label)
+        padded = aead.decrypt(nonce, memoryview(box)[KEY_BYTES:], address.label)
     except InvalidTag as error:
         raise MalformedError("box: it is not one from this sender for us") from error
     length = int.from_bytes(padded[:4])

@@ -7,7 +7,6 @@ repeated with a change is refused, and the error names the party. The very same 
 resend after a crash) is ignored.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -377,17 +376,13 @@ class Fingerprints:
     key nobody can make two bodies with the same tag.
     """
 
-    def __init__(self) -> None:
-        self._mac = AESGCM(SystemEntropy().read(16))
+    def __init__(self, key: bytes = b"") -> None:
+        """Draw a key for this process, unless there is one of 16 or 32 bytes for another, too."""
+        self._mac = AESGCM(key or SystemEntropy().read(16))
 
     def of(self, body: bytes) -> bytes:
         """The fingerprint of a body."""
         return self._mac.encrypt(_NONCE, b"", body)
-
-
-def body_digest(body: bytes) -> bytes:
-    """32 bytes that identify a body, also in another process."""
-    return hashlib.blake2b(body, digest_size=32).digest()
 
 
 def _names(kinds: tuple[type[Message], ...]) -> str:

@@ -7,11 +7,11 @@ from sottovoce.wire import Value
 
 
 class Sent(Value, frozen=True):
-    """A packet that a step sent, by the digest of its body."""
+    """A packet that a step sent, by the fingerprint of its body."""
 
     recipient: str
     number: int
-    digest: bytes
+    fingerprint: bytes
 
 
 class StepHead(Value, frozen=True):

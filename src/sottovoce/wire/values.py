@@ -50,21 +50,12 @@ class Words(Value, frozen=True):
     @classmethod
     def of(cls, array: "NDArray[np.uint64]") -> Self:
         """The words of an array mod 2^64."""
-        import numpy as np
-
-        if array.dtype != np.uint64:
-            raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
-        return cls(array.shape, np.ascontiguousarray(array, dtype="<u8").tobytes())
+        return cls(array.shape, bytes(_view_of(array, width=8)))
 
     @classmethod
     def viewing(cls, array: "NDArray[np.uint64]") -> Self:
         """The same without a copy: nobody may write to the array until these words were sent."""
-        import numpy as np
-
-        if array.dtype != np.uint64:
-            raise MismatchError(f"words: expected an array of uint64, found {array.dtype}")
-        flat = np.ascontiguousarray(array, dtype="<u8").reshape(-1)
-        return cls(array.shape, flat.view(np.uint8).data)
+        return cls(array.shape, _view_of(array, width=8))
 
     def array(self) -> "NDArray[np.uint64]":
         """The words as an array that cannot be written to (no copy is made)."""
@@ -89,11 +80,12 @@ class ShortWords(Value, frozen=True):
     @classmethod
     def of(cls, array: "NDArray[np.uint32]") -> Self:
         """The words of an array mod 2^32."""
-        import numpy as np
+        return cls(array.shape, bytes(_view_of(array, width=4)))
 
-        if array.dtype != np.uint32:
-            raise MismatchError(f"words: expected an array of uint32, found {array.dtype}")
-        return cls(array.shape, np.ascontiguousarray(array, dtype="<u4").tobytes())
+    @classmethod
+    def viewing(cls, array: "NDArray[np.uint32]") -> Self:
+        """The same without a copy: nobody may write to the array until these words were sent."""
+        return cls(array.shape, _view_of(array, width=4))
 
     def array(self) -> "NDArray[np.uint32]":
         """The words as an array that cannot be written to (no copy is made)."""
@@ -104,6 +96,16 @@ class ShortWords(Value, frozen=True):
 
     def __repr__(self) -> str:
         return f"ShortWords(shape={self.shape})"
+
+
+def _view_of(array: "NDArray[np.unsignedinteger]", *, width: int) -> memoryview:
+    """The words of an array in little-endian order, without a copy where they lie so."""
+    import numpy as np
+
+    if array.dtype != np.dtype(f"u{width}"):
+        raise MismatchError(f"words: expected an array of uint{8 * width}, found {array.dtype}")
+    ordered = np.ascontiguousarray(array, dtype=f"<u{width}")
+    return ordered.reshape(-1).view(np.uint8).data
 
 
 def _check_array(shape: tuple[int, ...], data: Blob, *, width: int) -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from sottovoce.entropy import Entropy, RunEntropy, RunHistory, SystemEntropy
+from sottovoce.entropy import Entropy, Expansion, RunEntropy, RunHistory, SystemEntropy
 from sottovoce.errors import MalformedError, MisuseError, ReplayError, SottovoceError, TheirError
 from sottovoce.protocols.conversation import Gather, Party, Receive
-from sottovoce.protocols.seat import Packet, Seat, body_digest
+from sottovoce.protocols.seat import Fingerprints, Packet, Seat
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.opened_sums import OpenedSumsBook
 from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
@@ -28,6 +28,7 @@ from sottovoce.wire.codec import tag_of
 
 R = TypeVar("R")
 _ENTROPY = "service/session/v1"
+_SENT = "service/sent/v1"
 # The kind of a letter that could not be opened or read.
 UNREADABLE = "unreadable"
 
@@ -81,7 +82,12 @@ class DurableSeat(Generic[R]):
     """One party in one session, with a journal. One thread at a time may use it."""
 
     def __init__(
-        self, journal: Journal, sitting: SeatSession, seat: Seat[R], history: RunHistory
+        self,
+        journal: Journal,
+        sitting: SeatSession,
+        seat: Seat[R],
+        history: RunHistory,
+        fingerprints: Fingerprints,
     ) -> None:
         self.failure: SottovoceError | None = None
         # Whether the program was stopped before its end.
@@ -90,6 +96,7 @@ class DurableSeat(Generic[R]):
         self._sitting = sitting
         self._seat = seat
         self._history = history
+        self._fingerprints = fingerprints
         self._stale = False
         self._sealing = SystemEntropy()
 
@@ -99,6 +106,7 @@ class DurableSeat(Generic[R]):
     ) -> "DurableSeat[R]":
         """Run the program to its first wait, or to where the journal ends."""
         opened = journal.open_session(sitting.session, sitting.head)
+        fingerprints = Fingerprints(Expansion(opened.seed, _SENT, sitting.session).seed())
         history = RunHistory()
         entropy = RunEntropy(opened.seed, _ENTROPY, sitting.session, history)
         seat = Seat(
@@ -108,7 +116,7 @@ class DurableSeat(Generic[R]):
             session=sitting.session,
             codec=sitting.codec,
         )
-        durable = cls(journal, sitting, seat, history)
+        durable = cls(journal, sitting, seat, history, fingerprints)
         if opened.begun:
             durable._replay()
         else:
@@ -227,9 +235,9 @@ class DurableSeat(Generic[R]):
         """Run the program and return what it sends. Our own and others' errors are normal ends."""
         # What the program draws from now on depends on this, too: a copy of the journal that is
         # told something else puts no mask over a second value.
-        body = came.opened.body if came is not None and isinstance(came.opened, Packet) else b""
+        digest = came.letter.digest if came is not None else b""
         if event is not ProgramEvent.BEGIN:
-            self._history.add(event.value.encode(), party.encode(), body)
+            self._history.add(event.value.encode(), party.encode(), digest)
         try:
             match event:
                 case ProgramEvent.BEGIN:
@@ -263,11 +271,9 @@ class DurableSeat(Generic[R]):
     def _head(
         self, event: ProgramEvent, party: str, came: "_Came | None", packets: list[Packet]
     ) -> StepHead:
-        # What goes to several is one body: its digest is taken once.
-        bodies = {id(packet.body): packet.body for packet in packets}
-        digests = {place: body_digest(body) for place, body in bodies.items()}
         sent = tuple(
-            Sent(packet.recipient, packet.number, digests[id(packet.body)]) for packet in packets
+            Sent(packet.recipient, packet.number, self._fingerprints.of(packet.body))
+            for packet in packets
         )
         failure = type(self.failure).__name__ if self.failure is not None else ""
         number = came.letter.number if came is not None else 0

@@ -12,7 +12,7 @@ from sottovoce.numbers.ring import Words
 
 # The number of words in a message of 16 MB.
 MESSAGE_WORDS = 2**21
-_MIRROR = 256
+_MIRROR = 64
 N = TypeVar("N", bound=np.generic)
 
 

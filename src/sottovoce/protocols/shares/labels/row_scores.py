@@ -133,8 +133,8 @@ class RowPlan:
         return self.ring.reduce(words.astype(np.uint64, copy=False))
 
     def written(self, words: AnyWords) -> WireWords:
-        """Return words in the form in which they are sent."""
-        return wire.ShortWords.of(words) if self.is_short else wire.Words.of(words)  # type: ignore[arg-type]
+        """Return words in the form in which they are sent, which views them."""
+        return wire.ShortWords.viewing(words) if self.is_short else wire.Words.viewing(words)  # type: ignore[arg-type]
 
     def read(self, words: WireWords, shape: tuple[int, ...], *, sender: str, what: str) -> AnyWords:
         """Return received words, after checking their size and shape."""
