@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sottovoce.protocols.runner import Outcome
 from sottovoce.protocols.shares.holders import DealtSeed
+from sottovoce.protocols.shares.iteration import dealt_together
 from sottovoce.protocols.shares.material import Context, Ledger, Material
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 
@@ -38,13 +39,12 @@ def dealt_masks(outcome: Outcome, plan: ShareSolvePlan, context: Context) -> lis
     seeds = [outcome.views[name].of(DealtSeed)[0].seed for name in ("coordinator", "evaluator")]
     first = Material(seeds[0], "first", context, ledger=Ledger())
     second = Material(seeds[1], "second", context, ledger=Ledger())
-    return [
-        (
-            first.stream("division", step).words(*plan.shape)
-            + second.stream("division", step).words(*plan.shape)
-        ).astype(object)
-        for step in range(len(plan.steps))
-    ]
+    masks: list[Integers] = []
+    for steps in dealt_together(plan):
+        streams = (half.stream("division", steps.start) for half in (first, second))
+        halves = [stream.words(len(steps), *plan.shape) for stream in streams]
+        masks += list((halves[0] + halves[1]).astype(object))
+    return masks
 
 
 def signed(words: NDArray[np.uint64]) -> Integers:

@@ -39,7 +39,7 @@ from sottovoce.protocols.shares.multiplier import (
     DirectionShare,
     MaskProducts,
     Multiplier,
-    second_product,
+    second_products,
 )
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.truncation import (
@@ -126,7 +126,7 @@ def _written(dividend: Words, direction: Words) -> StepShares:
 def deal_steps(dealer: Dealer, plan: ShareSolvePlan) -> Party[None]:
     """The dealer's part of `iterated`."""
     products = MaskProducts(dealer, plan.shape)
-    for steps in _chunks(plan):
+    for steps in dealt_together(plan):
         yield from dealer.send(_dealt_steps(dealer, plan, products, steps))
 
 
@@ -200,41 +200,39 @@ def _next_halves(
     holder: Holder, plan: ShareSolvePlan, truncation: RingTruncation, start: int
 ) -> Party[list[_StepHalf]]:
     """Return the dealt numbers of the steps from `start` on that one message carries."""
-    steps = next(chunk for chunk in _chunks(plan) if chunk.start == start)
-    streams = [holder.material.stream("division", step) for step in steps]
+    steps = next(chunk for chunk in dealt_together(plan) if chunk.start == start)
+    stream, shape = holder.material.stream("division", start), (len(steps), *plan.shape)
     if not holder.first:
-        return [
-            _StepHalf(
-                truncation.second_half(stream, *plan.shape),
-                second_product(holder, shape=plan.shape, step=step),
-            )
-            for stream, step in zip(streams, steps, strict=True)
-        ]
+        half = truncation.second_half(stream, *shape)
+        products = second_products(holder, shape=plan.shape, steps=steps)
+        return _by_step(half, products)
     dealt = yield from receive(holder.trio.dealer, DealtSteps)
     products, quotients, tops = (
-        words_of(words, (len(steps), *plan.shape), sender=holder.trio.dealer, what="DealtSteps")
+        words_of(words, shape, sender=holder.trio.dealer, what="DealtSteps")
         for words in (dealt.products, dealt.quotients, dealt.tops)
     )
-    return [
-        _StepHalf(truncation.first_half(stream, TruncationCorrection(quotient, top)), product)
-        for stream, product, quotient, top in zip(streams, products, quotients, tops, strict=True)
-    ]
+    return _by_step(truncation.first_half(stream, TruncationCorrection(quotients, tops)), products)
+
+
+def _by_step(half: TruncationHalf, products: Words) -> list[_StepHalf]:
+    parts = zip(half.mask, half.quotient, half.top, products, strict=True)
+    return [_StepHalf(TruncationHalf(*words), product) for *words, product in parts]
 
 
 def _dealt_steps(
     dealer: Dealer, plan: ShareSolvePlan, products: MaskProducts, steps: range
 ) -> DealtSteps:
     """Uv and the truncation's numbers of some steps, less the second holder's halves."""
-    truncation = RingTruncation(plan.shift)
-    dealt = [truncation.deal(*dealer.streams("division", step), *plan.shape) for step in steps]
+    streams, shape = dealer.streams("division", steps.start), (len(steps), *plan.shape)
+    dealt = RingTruncation(plan.shift).deal(*streams, *shape)
     return DealtSteps(
         wire.Words.viewing(products.deal(steps)),
-        wire.Words.viewing(np.stack([correction.quotient for correction in dealt])),
-        wire.Words.viewing(np.stack([correction.top for correction in dealt])),
+        wire.Words.viewing(dealt.quotient),
+        wire.Words.viewing(dealt.top),
     )
 
 
-def _chunks(plan: ShareSolvePlan) -> Iterator[range]:
+def dealt_together(plan: ShareSolvePlan) -> Iterator[range]:
     """Yield the steps whose numbers share a message of the dealer."""
     words = plan.system.features * plan.system.classes
     size = max(1, min(_COLUMNS // plan.system.classes, _MESSAGE_WORDS // words))

@@ -115,10 +115,8 @@ def prepared(
     """
     triangle = Triangle(shape[0])
     mask = holder.material.stream("matrix mask").words(triangle.size)
-    masks = np.empty((shape[0], steps, shape[1]), np.uint64)
-    for step in range(steps):
-        masks[:, step] = holder.material.stream("direction mask", step).words(*shape)
-    multiplier = Multiplier(mask, masks, first=holder.first)
+    masks = holder.material.stream("direction mask").words(steps, *shape)
+    multiplier = Multiplier(mask, _by_feature(masks), first=holder.first)
     delta = multiplier.masked_matrix(share)
     if amend is not None:
         amend(delta)
@@ -138,13 +136,19 @@ def _open_in_place(holder: Holder, share: Words) -> Party[None]:
         share[part] += words_of(theirs.words, shape, sender=holder.other, what="MatrixShare")
 
 
-def second_product(holder: Holder, *, shape: tuple[int, int], step: int) -> Words:
-    """Return the second holder's share of Uv; the dealer sends the first holder the rest."""
-    return holder.material.stream("direction product", step).words(*shape)
+def second_products(holder: Holder, *, shape: tuple[int, int], steps: range) -> Words:
+    """Return the second holder's shares of Uv; the dealer sends the first holder the rest."""
+    stream = holder.material.stream("direction product", steps.start)
+    return stream.words(len(steps), *shape)
+
+
+def _by_feature(masks: Words) -> Words:
+    """Return masks by step, feature and column with the features first."""
+    return np.ascontiguousarray(masks.transpose(1, 0, 2))
 
 
 class MaskProducts:
-    """The dealer's side: Uv of the given steps, less the second holder's shares."""
+    """The dealer's side: Uv of the steps in order, less the second holder's shares."""
 
     def __init__(self, dealer: Dealer, shape: tuple[int, int]) -> None:
         triangle = Triangle(shape[0])
@@ -152,22 +156,19 @@ class MaskProducts:
         mask = first.words(triangle.size)
         mask += second.words(triangle.size)
         self._mask = triangle.unpack(mask)
+        self._masks = dealer.streams("direction mask")
         self._dealer = dealer
         self._shape = shape
 
     def deal(self, steps: range) -> Words:
-        """The first holder's shares of Uv, (steps, features, columns)."""
-        features, columns = self._shape
-        masks = np.empty((features, len(steps), columns), np.uint64)
-        for place, step in enumerate(steps):
-            first, second = self._dealer.streams("direction mask", step)
-            masks[:, place] = first.words(*self._shape)
-            masks[:, place] += second.words(*self._shape)
-        products = matmul(self._mask, masks.reshape(features, -1)).reshape(masks.shape)
+        """The first holder's shares of Uv of the next steps, (steps, features, columns)."""
+        first, second = (stream.words(len(steps), *self._shape) for stream in self._masks)
+        first += second
+        masks = _by_feature(first)
+        products = matmul(self._mask, masks.reshape(len(masks), -1)).reshape(masks.shape)
         dealt = np.ascontiguousarray(products.transpose(1, 0, 2))
-        for place, step in enumerate(steps):
-            stream = self._dealer.second.stream("direction product", step)
-            dealt[place] -= stream.words(*self._shape)
+        stream = self._dealer.second.stream("direction product", steps.start)
+        dealt -= stream.words(*dealt.shape)
         return dealt
 
     def __repr__(self) -> str:
