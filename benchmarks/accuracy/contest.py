@@ -26,9 +26,9 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     held_out,
-    mean_words,
     penalty,
 )
+from sottovoce.text.census import census
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.labels import Labels, label_name
@@ -142,7 +142,7 @@ class CorpusContest:
     def _plan(self, pair: SplitPair, encoder: EncoderName | None) -> StudyPlan:
         """The plan of somebody who changes nothing."""
         labels = Labels.distinct(label_of(document) for document in pair.train)
-        length = mean_words(pair.train)
+        length = census(pair.train).mean_words
         about = Circumstances(len(labels.names), documents=len(pair.train), words=length)
         row = columns({"encoder": encoder, **self.settings}, about)
         return StudyPlan(

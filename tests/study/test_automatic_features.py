@@ -11,12 +11,10 @@ from sottovoce.study.automatic_features import (
     Circumstances,
     columns,
     held_out,
-    mean_words,
     penalty,
 )
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.text.blocks import Blocks
-from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.reading import Level, NGrams
 
@@ -100,11 +98,6 @@ def test_the_vector_of_a_long_text_weighs_half_unless_topics_are_told_apart() ->
     assert (weight(long), weight(short), weight(topics)) == (0.5, 1.0, 1.0)
     assert weight(long, encoder_weight=2.0) == 2.0
     assert columns({}, long).beside.encoder_weight == 1.0
-
-
-def test_words_of_a_document_are_counted_between_spaces() -> None:
-    assert mean_words([Document("a  b\nc"), Document("")]) == 1.5
-    assert mean_words([]) == 0
 
 
 def test_what_is_given_holds_and_a_number_of_features_has_nothing_beside() -> None:

@@ -1,6 +1,7 @@
 """Documents that would end a study are refused at the peer, before it takes its seat."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from sottovoce.entropy import SystemEntropy
 from sottovoce.errors import InputError
 from sottovoce.study import InsecureToyPlan, Study, rehearsal
 from sottovoce.study.choices import DictionaryKind
+from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.rehearsal import Rehearsed, check_documents, refuse_unfit
 from sottovoce.study.roster import draw_roster
 from sottovoce.study.stages.contributions import scales_of
@@ -17,7 +19,9 @@ from sottovoce.text.blocks import Blocks
 from sottovoce.text.columns import ROW, Numeric, as_row
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
+from sottovoce.text.parts import PartedDocuments, PartTask
 from sottovoce.text.reading import NGrams, Reading
+from sottovoce.text.splits import Side
 from sottovoce.text.tokenizing.tokens import WordTokenizer
 
 PLAN = InsecureToyPlan(
@@ -47,6 +51,29 @@ def test_documents_of_two_classes_pass() -> None:
     said = " ".join([said, *many.sentences(rich)])
     assert f"{many.features} words and stretches of characters are in at least 3" in said
     assert "takes at most 8" in said
+
+
+@dataclass
+class CountedPart:
+    """Notes that know how often they were read."""
+
+    reads: int = 0
+
+    def documents(self) -> Iterator[Document]:
+        self.reads += 1
+        yield from NORTH
+
+
+def test_parts_are_read_twice_and_their_classes_are_still_known_in_the_study() -> None:
+    part, plan = CountedPart(), study(rare="leave out").plan
+    documents = PartedDocuments(PartTask((part,)))
+    rehearsed = check_documents(study(rare="leave out"), "north", documents)
+    assert rehearsed == check_documents(study(rare="leave out"), "north", NORTH)
+    # Classes and words; then features.
+    assert part.reads == 2
+    training = plan.choice_split.part(plan.split.part(documents, Side.TRAIN), Side.TRAIN)
+    without_rare(plan, training)
+    assert part.reads == 2
 
 
 def test_a_class_that_no_row_has_is_named() -> None:

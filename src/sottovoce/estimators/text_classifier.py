@@ -34,13 +34,13 @@ from sottovoce.study.automatic_features import (
     class_weight,
     columns,
     held_out,
-    mean_words,
     penalty,
 )
 from sottovoce.study.choices import DictionaryKind, Engine, Rare
 from sottovoce.study.distrust import distrusted_places
 from sottovoce.study.queries.explanations import DocumentQuestion, Explanation
 from sottovoce.study.rare_classes import OTHER
+from sottovoce.text.census import census
 from sottovoce.text.dictionary.lookup import own_words
 from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName, provide
@@ -422,7 +422,7 @@ class TextClassifier(SealedEstimator):
         documents = [document for mine in federation.documents.values() for document in mine]
         engine = one_of(Engine, self.engine, "engine")
         dictionary = one_of(DictionaryKind, self.dictionary, "dictionary")
-        length = mean_words(documents)
+        length = census(documents).mean_words
         return Circumstances(classes, level, dictionary, engine, len(documents), length)
 
     def _row(self, about: Circumstances) -> Columns:

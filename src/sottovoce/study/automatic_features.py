@@ -4,7 +4,7 @@ The rules were measured on corpora (docs/accuracy.md). They use only numbers of 
 that its author knows: how many classes there are, about how many documents, and how long.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,7 +13,6 @@ from sottovoce.hints import PlanSetting
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.setting_kinds import number, numbers, whole
 from sottovoce.text.blocks import WORDS_ALONE, Blocks
-from sottovoce.text.documents import Document
 from sottovoce.text.encoding import EncoderName
 from sottovoce.text.reading import Level, NGrams
 
@@ -117,12 +116,6 @@ class Circumstances:
     def takes_few(self) -> bool:
         """Whether a row has only few words and no other columns: on ciphertexts, and for tokens."""
         return self.engine is Engine.PAILLIER or self.level is Level.TOKEN
-
-
-def mean_words(documents: Iterable[Document]) -> float:
-    """How many words, between spaces, a document has on average."""
-    words = [len(document.text.split()) for document in documents]
-    return sum(words) / max(len(words), 1)
 
 
 @dataclass(frozen=True)

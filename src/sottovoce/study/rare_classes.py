@@ -5,18 +5,16 @@ finds such a class before anything is counted. If all peers together have too fe
 class, the published totals show none.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from sottovoce.study.choices import Rare
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.totals import Totals
+from sottovoce.text.census import Census, census
 from sottovoce.text.documents import Document
 from sottovoce.text.labelling import Scheme
 from sottovoce.text.labels import Labels
-from sottovoce.text.parts import PartedDocuments
 from sottovoce.text.streams import refined
 
 OTHER = "other"
@@ -34,15 +32,15 @@ def rare_classes(plan: StudyPlan, documents: Sequence[Document]) -> dict[str, in
     """Return a peer's classes with fewer documents than the minimum, and how many they have."""
     if not is_tolerant(plan):
         return {}
-    job = _ClassJob(plan.labels)
-    if isinstance(documents, PartedDocuments):
-        counts = documents.summed_once(job).counts
-        documents.note_length(counts.total())  # a document has one class
-    else:
-        counts = job.prepare()(None, iter(documents)).counts
+    counts = census_of(plan, documents).classes
     return {
         name: counts[name] for name in plan.labels.names if 0 < counts[name] < plan.min_documents
     }
+
+
+def census_of(plan: StudyPlan, documents: Sequence[Document]) -> Census:
+    """Return the numbers of a peer's documents, also by class where rare classes are found."""
+    return census(documents, plan.labels if is_tolerant(plan) else None)
 
 
 def rare_sentences(plan: StudyPlan, rare: Mapping[str, int]) -> Iterator[str]:
@@ -102,30 +100,3 @@ class _RareRule:
         if self.labels.classes(document)[0] not in self.rare:
             return document
         return replace(document, label=OTHER) if self.joined else None
-
-
-@dataclass
-class _ClassCounts:
-    """The number of documents of each class."""
-
-    counts: Counter[str]
-
-    def merge(self, other: Self) -> None:
-        self.counts += other.counts
-
-
-@dataclass(frozen=True)
-class _ClassJob:
-    labels: Labels
-
-    @property
-    def name(self) -> tuple[str, Labels]:
-        return "classes", self.labels
-
-    def prepare(self) -> Callable[[_ClassCounts | None, Iterator[Document]], _ClassCounts]:
-        return self._count
-
-    def _count(self, total: _ClassCounts | None, documents: Iterator[Document]) -> _ClassCounts:
-        total = total or _ClassCounts(Counter())
-        total.counts.update(self.labels.classes(document)[0] for document in documents)
-        return total

@@ -12,10 +12,15 @@ from itertools import islice
 import numpy as np
 
 from sottovoce.errors import InputError
-from sottovoce.study.automatic_features import LONG_TEXT, mean_words
+from sottovoce.study.automatic_features import LONG_TEXT
 from sottovoce.study.choices import DictionaryKind, Engine
 from sottovoce.study.plan import FEWEST_EVALUATED, StudyPlan
-from sottovoce.study.rare_classes import rare_classes, rare_sentences, without_rare
+from sottovoce.study.rare_classes import (
+    census_of,
+    rare_classes,
+    rare_sentences,
+    without_rare,
+)
 from sottovoce.study.stages.contributions import scales_of
 from sottovoce.study.stages.holdings import EntityTable, block_sizes
 from sottovoce.study.stages.preparation import check_classes, naming, own_counts
@@ -96,7 +101,8 @@ def check_documents(study: Study, name: str, documents: Sequence[Document]) -> R
     absent = tuple(label for label, rows in by_class if not rows and label not in rare)
     features = int(np.count_nonzero(counts.total))
     small = _small_blocks(study, name, training)
-    return Rehearsed(len(training), mean_words(training), features, rare, absent, small)
+    words = census_of(study.plan, training).mean_words
+    return Rehearsed(len(training), words, features, rare, absent, small)
 
 
 def refuse_unfit(study: Study, name: str, documents: Sequence[Document]) -> None:
