@@ -144,7 +144,7 @@ class ScorePlan:
         """The scale of a factor."""
         return Scale(self.factor_bits, self._largest_factor)
 
-    @property
+    @cached_property
     def _largest_factor(self) -> int:
         largest = max(map(abs, self.factors))
         return max(largest, NORM_STEP * abs(self.factors[-1])) if self.on_shares else largest
