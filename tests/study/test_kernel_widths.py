@@ -10,7 +10,7 @@ from harness.studies import Case, accuracy
 from sottovoce.errors import InputError
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados import joined, solve
-from sottovoce.study.candidates import Candidate, LeftOut
+from sottovoce.study.candidates import Candidate, ColumnsLeftOut
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.stages.contributions import penalties_of
 from sottovoce.study.stages.training import held_back_side
@@ -89,7 +89,7 @@ def test_released_weights_are_zero_where_columns_are_left_out(binary: Case) -> N
 def test_a_triangle_without_columns_is_the_matrix_without_them() -> None:
     matrix = np.arange(1, 50).reshape(7, 7)
     matrix = matrix + matrix.T
-    left_out = LeftOut((slice(1, 3), slice(4, 6)))
+    left_out = ColumnsLeftOut((slice(1, 3), slice(4, 6)))
     packed = np.stack([Triangle(7).pack(matrix), Triangle(7).pack(2 * matrix)])
     expected = matrix.copy()
     expected[[1, 2, 4, 5]] = expected[:, [1, 2, 4, 5]] = 0
@@ -135,5 +135,5 @@ def test_several_widths_are_refused_where_scores_are_released(binary: Case) -> N
 def test_one_width_leaves_nothing_out(binary: Case) -> None:
     plan = replace(binary.plan, beside=replace(BESIDE, kernel_width=(0.5,)))
     assert [candidate.kernel_width for candidate in plan.candidates] == [None]
-    assert plan.left_out(plan.candidates[0], plan.width) == LeftOut()
+    assert plan.left_out(plan.candidates[0], plan.width) == ColumnsLeftOut()
     assert plan.choice_split.validation == 0

@@ -58,7 +58,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ColumnsLeftOut:
     """The columns of a row that a candidate leaves out."""
 
     columns: tuple[slice, ...] = ()

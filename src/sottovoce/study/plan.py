@@ -17,7 +17,7 @@ from sottovoce.paillier import (
     generate_insecure_for_tests,
 )
 from sottovoce.study.arrangement import Arrangement, Remote, one_of
-from sottovoce.study.candidates import Candidate, LeftOut, candidate_faults
+from sottovoce.study.candidates import Candidate, ColumnsLeftOut, candidate_faults
 from sottovoce.study.choices import (
     Addition,
     Centre,
@@ -211,10 +211,10 @@ class StudyPlan:
         """The models to choose from: every penalty with every width of the kernel."""
         return Candidate.all_of(self.alphas, self.beside)
 
-    def left_out(self, candidate: Candidate, width: int) -> LeftOut:
+    def left_out(self, candidate: Candidate, width: int) -> ColumnsLeftOut:
         """Return which of a row's `width` columns are not in this model."""
         further = sum(column.width for column in self.columns)
-        return LeftOut.of(candidate, self.beside, end=width - 1 - further)
+        return ColumnsLeftOut.of(candidate, self.beside, end=width - 1 - further)
 
     def settled(self, candidate: Candidate) -> Self:
         """Return the plan of a study that has this model alone."""

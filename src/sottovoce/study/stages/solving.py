@@ -38,7 +38,7 @@ from sottovoce.protocols.shares.moment_check import check_moments, deal_moment_c
 from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.solve import SystemShare, deal_solve, solve
 from sottovoce.protocols.shares.truncation import RingTruncation, deal_truncation, truncated
-from sottovoce.study.candidates import Candidate, LeftOut
+from sottovoce.study.candidates import Candidate, ColumnsLeftOut
 from sottovoce.study.party_context import PartyContext
 from sottovoce.study.queries.model import (
     EncryptedModel,
@@ -124,7 +124,11 @@ class _Moved:
     times: int
 
     def system(
-        self, matrix: Words, vectors: Words, penalties: NDArray[np.float64], left_out: LeftOut
+        self,
+        matrix: Words,
+        vectors: Words,
+        penalties: NDArray[np.float64],
+        left_out: ColumnsLeftOut,
     ) -> SystemShare:
         """Return a share of the system in φ."""
         vectors = vectors.copy()
