@@ -1,6 +1,7 @@
 """A kernel's width chosen from a list: one contribution, and models without the other columns."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from harness.studies import Case, accuracy
 from sottovoce.errors import InputError
+from sottovoce.keyfiles.models import read_model, write_model
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados import joined, solve
 from sottovoce.study.candidates import Candidate, ColumnsLeftOut
@@ -75,10 +77,13 @@ def test_the_chosen_width_has_the_model_of_its_columns_alone(
     assert all(sealed != labels(case, test, theta) for theta in others)
 
 
-def test_released_weights_are_zero_where_columns_are_left_out(binary: Case) -> None:
+def test_released_weights_are_zero_where_columns_are_left_out(binary: Case, tmp_path: Path) -> None:
     case = binary.changed(features=12, beside=BESIDE, release="peers", alpha=(0.5, 2.0))
     model = case.outcome.models["north"]
     assert model.candidate in case.plan.candidates
+    write_model(tmp_path / "north.model", model, case.study, identity=case.identities["north"])
+    _, again = read_model(tmp_path / "north.model", case.study)
+    assert again.candidate == model.candidate
     (columns,) = case.plan.left_out(model.candidate, model.space.width).columns
     assert model.released is not None
     weights = np.abs(model.released[-97:-1, 0])
