@@ -27,7 +27,7 @@ DEPTH = 8192
 assert ((PRIMES[0] - 1) // 2) ** 2 * DEPTH < 2**53
 # The number of entries processed at a time: they fit into the cache.
 BLOCK = 2**14
-_ROWS = 32
+_ROWS = 128
 
 Planes = NDArray[np.uint32]
 Integers = NDArray[np.int64]
