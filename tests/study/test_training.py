@@ -191,7 +191,7 @@ def test_engine_paillier_chooses_a_penalty_too_and_releases_that_one(encrypted: 
     assert equal(answer.classes, case.plain(test, alpha=alpha)) >= 0.999
 
 
-# By default test_leaving.py, while it is chosen.
+# By default card/test_leaving.py, while it is chosen.
 @pytest.mark.soak
 def test_a_penalty_is_chosen_by_who_is_left(encrypted: Case) -> None:
     plan = replace(encrypted.plan, features=4, alpha=(2.0, 20.0))

@@ -106,7 +106,7 @@ def test_the_card_says_how_many_letters_of_a_word_count(binary: Case) -> None:
 
 
 def test_the_card_quotes_the_page_on_dictionaries(binary: Case) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "text.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "text.md").read_text(encoding="utf-8")
     quoted = JOINT_DICTIONARY.format(bits=18, fewest="`min_documents`")
     assert quoted in " ".join(page.split())
     assert "confirm a guess" in StudyCard(binary.study).markdown()
