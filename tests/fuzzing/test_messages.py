@@ -99,6 +99,7 @@ _SIMPLE: dict[Any, Callable[[Random], Any]] = {
     bool: lambda random: random.random() < 0.5,
     str: lambda random: random.choice(("", "north", "é" * 9, "x" * 200)),
     bytes: lambda random: random.randbytes(random.choice((0, 1, 32, 64, 300))),
+    memoryview: lambda random: memoryview(random.randbytes(random.choice((0, 1, 32, 64, 300)))),
     type(None): lambda _: None,
 }
 
