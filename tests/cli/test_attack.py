@@ -50,7 +50,7 @@ def test_people_get_a_table_and_an_explanation() -> None:
     assert "one rado more than there are documents" in " ".join(result.split())
 
 
-def test_a_dictionary_of_few_documents_is_refused_with_what_works() -> None:
+def test_a_dictionary_of_few_documents_is_refused() -> None:
     with pytest.raises(InputError, match="at least 2 labels of 50 documents, found 0") as refused:
         run("attack", "--on", "dictionary", "--documents", "60")
     (hint,) = refused.value.hints

@@ -82,7 +82,7 @@ NO_FILE = {"or remove the column means first"}
 
 # What runs each command that a hint names, by its first words.
 COMMANDS = {
-    "attack": "tests/cli/test_attack.py::test_a_dictionary_of_few_documents_is_refused_with_what_works",
+    "attack": "tests/cli/test_attack.py::test_a_dictionary_of_few_documents_is_refused",
     "study create": f"{STUDIES}test_without_a_file_an_example_is_printed",
     "study create --from": f"{STUDIES}test_a_study_is_made_again_under_another_name",
     "study list": f"{STUDIES}test_a_study_is_made_again_under_another_name",
