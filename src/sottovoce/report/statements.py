@@ -68,7 +68,7 @@ def dpia(facts: ReportFacts) -> Iterator[Html]:
 def _processing(study: Study) -> Iterator[str]:
     yield "No text leaves a site."
     for row in leaving(study):
-        yield f"To {row.to}: {', '.join(row.holds)}."
+        yield f"To {row.to}: {'; '.join(row.holds)}."
     if study.engine in ENGINES:
         yield ENGINES[study.engine].hides
 
