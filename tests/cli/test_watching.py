@@ -72,10 +72,10 @@ def test_who_watches_hears_how_many_words_were_chosen_and_how_many_classes_are_r
     event = EVENTS[-1]
     rows = "up to 960 rows to train with at all sites"
     words = f"north: 1,610 words chosen, of at most 2,048; {rows}"
-    rare = "1 class that has too few of them left out: `sottovoce study show` names them"
+    rare = "1 class with too few is left out (`sottovoce study show` says which)"
     assert in_words(event) == f"{words}; {rare}"
     joined = in_words(replace(event, by_class=(960, 0, 0), joined=True))
-    assert "; 2 classes that have too few of them joined: " in joined
+    assert "; 2 classes with too few are joined (" in joined
     assert in_words(replace(event, by_class=(900, 60))) == words
     assert in_words(replace(event, words=0, most=0, by_class=(900, 60))) == f"north: {rows}"
 

@@ -20,6 +20,7 @@ from sottovoce.study.card.card import StudyCard
 from sottovoce.study.evaluations.evaluation_record import KeptEvaluation, figures
 from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.evaluations.roc import Roc
+from sottovoce.study.totals import Totals
 from sottovoce.text.labels import Labels
 
 PARTS = (
@@ -111,6 +112,17 @@ def test_a_report_without_anything_measured_says_so() -> None:
     assert "No evaluation was held" in text
     assert "No stage was measured here" in text
     assert "There is no ledger" in text
+
+
+def test_a_model_has_the_columns_of_one_kernel_and_of_the_words_that_were_chosen() -> None:
+    settings = "features = 256\ntail = 256\nkernel = 128\nkernel_width = [0.5, 1]"
+    card = card_of(parse_study(re.sub(r"(?m)^features = .*", settings, example())))
+    text = words(report(facts(card=card, chosen="")))
+    assert "A linear classifier of at most 641 columns" in text
+    assert "penalty one of 1 with kernel width 0.5, 1 with kernel width 1, trained" in text
+    totals = Totals(960, (480, 480), ("north", "harbour", "stanmore"), absent=56)
+    text = words(report(facts(card=replace(card, totals=totals), chosen="1")))
+    assert "A linear classifier of 585 columns, closed form, penalty 1, trained" in text
 
 
 def test_figures_by_class_follow_from_the_table() -> None:

@@ -98,8 +98,8 @@ class StudyOutcome:
 
     @property
     def columns(self) -> int:
-        """How many columns a row has; a dictionary may have fewer words than it could."""
-        return self.study.plan.width - self.trained.totals.absent
+        """How many columns the model has; a dictionary may have fewer words than it could."""
+        return self.study.plan.settled(self.trained.candidate).width - self.trained.totals.absent
 
     def __repr__(self) -> str:
         """One line: who has which model."""

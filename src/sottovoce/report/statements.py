@@ -6,6 +6,7 @@ from sottovoce.pictures.html import Html, joined, tag
 from sottovoce.report.facts import ReportFacts
 from sottovoce.study.card.facts import ENGINES, keeping, poolings
 from sottovoce.study.card.leaving import leaving
+from sottovoce.study.plan import StudyPlan
 from sottovoce.study.study import Study
 
 
@@ -17,7 +18,7 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
     yield _said(
         "Model details",
         f"A linear classifier of {_columns(facts)} columns, closed form, penalty "
-        f"{facts.chosen or ', '.join(map(str, plan.candidates))}, trained by "
+        f"{facts.chosen or _candidates(plan)}, trained by "
         f"engine {study.engine} of Sottovoce {facts.version}. Labels: "
         f"{', '.join(plan.labels.names)}. One row is one {plan.level}.",
     )
@@ -38,8 +39,15 @@ def model_card(facts: ReportFacts) -> Iterator[Html]:
 
 
 def _columns(facts: ReportFacts) -> str:
-    width, totals = facts.card.study.plan.width, facts.card.totals
+    plan, totals = facts.card.study.plan, facts.card.totals
+    # Of several kernels a model has one.
+    width = plan.settled(plan.candidates[0]).width
     return f"at most {width:,}" if totals is None else f"{width - totals.absent:,}"
+
+
+def _candidates(plan: StudyPlan) -> str:
+    several = "one of " if len(plan.candidates) > 1 else ""
+    return several + ", ".join(map(str, plan.candidates))
 
 
 def _training_data(facts: ReportFacts) -> str:

@@ -218,8 +218,8 @@ def _totals(event: events.TotalsPublished) -> str:
     if not rare:
         return said
     becomes = "joined" if event.joined else "left out"
-    classes = "1 class that has" if rare == 1 else f"{rare} classes that have"
-    return f"{said}; {classes} too few of them {becomes}: `sottovoce study show` names them"
+    classes = "1 class with too few is" if rare == 1 else f"{rare} classes with too few are"
+    return f"{said}; {classes} {becomes} (`sottovoce study show` says which)"
 
 
 def _given_up(event: news.QueryGivenUp) -> str:
