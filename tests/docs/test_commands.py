@@ -81,7 +81,7 @@ def test_results_are_those_of_the_page(tmp_path: Path) -> None:
     shown = json.loads(call("study", "show", "--home", home, "--json"))
     assert list(shown) == said["study show"]
     brought = {"study", "seats", "documents", "left_out"}
-    assert set(said["join --dry-run"]) == {*brought, *shown} - {"evaluation", "sums"}
+    assert set(said["join --dry-run"]) == {*brought, *shown} - {"evaluation", "sums", "chosen"}
     facts = json.loads(call("status", "--home", home, "--json"))
     assert list(facts) == said["status"]
     ordered = json.loads(call("study", "cancel", "--home", home, "--yes", "--json"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.processes.machines import Village
+from sottovoce.keyfiles.models import look
 from sottovoce.ledger import read_ledger
 
 Founded = Callable[..., Village]
@@ -27,6 +28,16 @@ def test_four_processes_train_the_model_of_a_study_in_memory(founded: Founded, e
     place = founded(**scene)
     place.start_all()
     place.check_model()
+
+
+def test_processes_choose_the_kernel_width_that_memory_chooses(
+    founded: Founded, tmp_path: Path
+) -> None:
+    place = founded(documents=200, more="kernel = 8\nkernel_width = [0.5, 2.0]")
+    place.start_all()
+    place.check_model()
+    chosen = {look(part).candidate for part in tmp_path.rglob("model")}
+    assert chosen == {place.scene.chosen()}
 
 
 STAGES = ("agreement", "dictionary", "training")

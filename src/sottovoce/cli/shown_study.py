@@ -1,5 +1,6 @@
 """A study that this site runs or joined, as `study show` and `evaluate --last` show it."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +38,19 @@ def summed(known: "KnownStudy") -> dict[str, Any]:
     return {"sums": words | {"rows": totals.rows, "by_class": by_class}}
 
 
+def chosen(known: "KnownStudy") -> dict[str, Any]:
+    """Which of several models was chosen, for scripts."""
+    if known.chosen is None:
+        return {"chosen": None}
+    return {"chosen": asdict(known.chosen)}
+
+
 def show_study(known: "KnownStudy") -> None:
-    """The first page of the card, what the first sums showed, and the newest evaluation."""
+    """The first page of the card, the first sums, the chosen model, and the newest evaluation."""
     screen.say(known.card.first_page())
     screen.say(known.card.sums())
+    if known.chosen is not None:
+        screen.say(f"Penalty: {known.told_model}.\n")
     if known.card.keyed:
         screen.say(f"Fingerprint that this site agreed to: {known.card.fingerprint}")
     if known.last is not None:

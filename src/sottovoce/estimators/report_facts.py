@@ -19,8 +19,6 @@ def report_facts(
     """The facts of a study in memory; its joint evaluation is held if it was not yet."""
     joint = model.evaluation_ if hasattr(model, "evaluation_") else model.evaluate()
     plan, traffic = outcome.study.plan, outcome.traffic
-    candidate, several = outcome.trained.candidate, len(plan.candidates) > 1
-    tried = ", ".join(map(str, plan.candidates))
     flows = tuple(
         Flow(*pair, count, traffic.bytes[pair]) for pair, count in traffic.messages.items()
     )
@@ -41,6 +39,6 @@ def report_facts(
             f"model = {model!r}.fit(federation)",
             "model.report('report.html')",
         ),
-        chosen=f"{candidate} was chosen of {tried}" if several else str(candidate),
+        chosen=outcome.trained.candidate.told_among(plan.candidates),
         documents={name: len(part) for name, part in model.federation_.documents.items()},
     )

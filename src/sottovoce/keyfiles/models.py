@@ -95,6 +95,7 @@ class PartSummary:
     features: int
     space: str
     released: bool
+    candidate: Candidate
     settings: Mapping[str, str] = field(repr=False)
 
     @property
@@ -145,7 +146,7 @@ def look(path: Path) -> PartSummary:
         raise DamagedFileError(f"{path}: expected a part of a peer of its study")
     _check_signature(path, Pins({part.peer: public}), part.peer, signature, body)
     fingerprint, released = grouped(part.study), bool(part.released)
-    numbers = (len(part.idf_halves.array()), part.space, released)
+    numbers = (len(part.idf_halves.array()), part.space, released, Candidate.read(part.alpha))
     return PartSummary(VERSION, part.peer, fingerprint, part.labels, *numbers, settings)
 
 

@@ -1,29 +1,42 @@
-"""The studies that this site runs or joined: their titles, texts, cards and evaluations."""
+"""The studies that this site runs or joined: titles, texts, cards, chosen models, evaluations."""
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import InputError
+from sottovoce.errors import InputError, KeyFileError
 from sottovoce.hints import ShellCommand
 from sottovoce.node.coordinator.study_statuses import studies
 from sottovoce.node.site.site_folder import JoinedStudy, Site, choose
 
 if TYPE_CHECKING:
     from sottovoce.config.study_file import StudyDescription
+    from sottovoce.study.candidates import Candidate
     from sottovoce.study.card.card import StudyCard
     from sottovoce.study.evaluations.evaluation_record import KeptEvaluation
     from sottovoce.study.totals import Totals
 
+_log = logging.getLogger("sottovoce.facts")
+
 
 @dataclass(frozen=True)
 class KnownStudy:
-    """A study's text, its card for this site, and its evaluations; `joined` is None if run here."""
+    """A study's text, its card for this site, and its evaluations; `joined` is None if run here.
+
+    A joined site knows which of several models was `chosen`.
+    """
 
     id: str
     described: "StudyDescription"
     card: "StudyCard"
     evaluations: "tuple[KeptEvaluation, ...]"
     joined: JoinedStudy | None = None
+    chosen: "Candidate | None" = None
+
+    @property
+    def told_model(self) -> str:
+        """Which of several models was chosen, in words; nothing where that is not known here."""
+        return self.chosen.told_among(self.described.plan.candidates) if self.chosen else ""
 
     @property
     def last(self) -> "KeptEvaluation | None":
@@ -62,7 +75,8 @@ def known_study(site: Site, name: str | None, *, option: str = "--study ") -> Kn
             card = replace(card, totals=kept_totals(registry.folder))
             return KnownStudy(chosen, described, card, kept_evaluations(registry.folder))
     joined = site.study(chosen)
-    return KnownStudy(chosen, joined.described, site_card(joined), site_evaluations(joined), joined)
+    facts = (joined.described, site_card(joined), site_evaluations(joined))
+    return KnownStudy(chosen, *facts, joined, site_chosen(joined))
 
 
 def site_card(joined: JoinedStudy) -> "StudyCard":
@@ -94,3 +108,19 @@ def site_evaluations(joined: JoinedStudy) -> "tuple[KeptEvaluation, ...]":
         for evaluation in kept_evaluations(joined.folder / seat)
     )
     return tuple(sorted(evaluations, key=lambda evaluation: evaluation.at))
+
+
+def site_chosen(joined: JoinedStudy) -> "Candidate | None":
+    """The model that was chosen of several, once a seat of this site has its part of it."""
+    from sottovoce.keyfiles.models import look
+    from sottovoce.node.site.site_study import MODEL
+
+    if len(joined.described.plan.candidates) == 1:
+        return None
+    parts = (joined.folder / seat / MODEL for seat in joined.invitation.seats)
+    path = next((part for part in parts if part.exists()), None)
+    try:
+        return None if path is None else look(path).candidate
+    except KeyFileError as error:
+        _log.warning("%s: which model was chosen is left out", error.message)
+        return None

@@ -81,6 +81,7 @@ def _site_facts(site: Site, known: KnownStudy) -> ReportFacts:
             f"sottovoce evaluate --study {joined.id}",
             f"sottovoce ledger verify --study {joined.id}",
         ),
+        chosen=known.told_model,
         when=_moment(datetime.now(UTC).timestamp()),
         state=", ".join(f"{seat.seat} {seat.phase}" for seat in seats),
     )

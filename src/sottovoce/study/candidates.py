@@ -52,6 +52,11 @@ class Candidate:
         """Return it as it was written."""
         return cls(*map(float.fromhex, written.split()))
 
+    def told_among(self, candidates: Sequence[Self]) -> str:
+        """Return it in words for people, with the others if there was a choice."""
+        several = len(candidates) > 1
+        return f"{self} was chosen of {', '.join(map(str, candidates))}" if several else str(self)
+
     def __str__(self) -> str:
         width = "" if self.kernel_width is None else f" with kernel width {self.kernel_width:g}"
         return f"{self.alpha:g}{width}"

@@ -20,6 +20,7 @@ from sottovoce.course.training.memory import run_study
 from sottovoce.node.memberships import InvitationToken
 from sottovoce.protocols.runner import Meddler
 from sottovoce.study import Study
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.in_memory import Setting
 from sottovoce.study.roster import draw_roster, peer_of
 from sottovoce.text.documents import Document
@@ -137,6 +138,10 @@ class Scene:
         weights = next(iter(self._in_memory(*peers).models.values())).released
         assert weights is not None
         return weights
+
+    def chosen(self) -> Candidate:
+        """The model that a study in memory chooses of several."""
+        return next(iter(self._in_memory().models.values())).candidate
 
     def left_by(self, *peers: str, stage: str) -> np.ndarray:
         """The weights of a study in memory that these peers leave as this stage begins.

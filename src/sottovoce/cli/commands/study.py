@@ -255,7 +255,7 @@ def show(
       sottovoce study show urgency --toml > study.toml
     """
     from sottovoce.cli.consent import card_facts, show_card
-    from sottovoce.cli.shown_study import evaluated, show_study, summed, write_card
+    from sottovoce.cli.shown_study import chosen, evaluated, show_study, summed, write_card
     from sottovoce.node.known_studies import known_study
 
     known = known_study(open_home(home, passphrase_file), study, option="")
@@ -263,7 +263,7 @@ def show(
         screen.say(known.described.text, nl=False)
     elif as_json:
         facts = card_facts(known.described, known.card)
-        screen.say_json(facts | summed(known) | evaluated(known))
+        screen.say_json(facts | summed(known) | chosen(known) | evaluated(known))
     elif html is not None:
         write_card(known.card, html)
     elif card:
