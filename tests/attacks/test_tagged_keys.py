@@ -317,9 +317,9 @@ def test_a_coordinator_that_made_its_key_for_it_reads_no_query_of_a_study(
     study = TaggedStudy(tagger, monkeypatch)
     assert all(read != true for read, true in study.queries())
 
-    def for_key_holder(unsent: Unsent, *, entropy: Any) -> ForKeyHolder:
-        fresh = unsent.fresh(entropy=entropy)
-        return ForKeyHolder.from_bytes(fresh.to_bytes(), key=fresh.key)
+    def of_the_key(key: Any, count: int, *, entropy: Any) -> list[int]:
+        """Numbers in the group of the base: their N-th powers hide from everybody else."""
+        return [pow(int(key.base), entropy.bits(BITS), key.modulus) for _ in range(count)]
 
-    monkeypatch.setattr(Unsent, "for_key_holder", for_key_holder)
+    monkeypatch.setattr(InsecureToyPublicKey, "units", of_the_key)
     assert all(read == true for read, true in study.queries())

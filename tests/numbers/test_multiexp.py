@@ -16,6 +16,8 @@ from sottovoce.numbers.multiexp import (
     _by_planes,
     combine,
     combine_sparse,
+    join_shifted,
+    join_with_power,
 )
 
 MODULUS = 2**521 - 1
@@ -126,3 +128,28 @@ def test_a_table_stays_bounded(bits: int) -> None:
     powers = FixedBase(BASES[0], ModularRing.modulo(MODULUS), exponent_bits=bits)
     window = powers._best_window(10**12)
     assert -(-bits // window) << window <= 2**16
+
+
+@given(
+    st.integers(0, 5),
+    st.integers(1, 40),
+    st.one_of(st.integers(0, 300), st.integers(0, 2**521)),
+)
+def test_a_power_joins_a_chain(count: int, shift: int, exponent: int) -> None:
+    ring, values = ModularRing.modulo(MODULUS), BASES[1 : count + 1]
+    alone = join_shifted(values, ring, shift=shift)
+    assert alone == naive(values, [1 << shift * place for place in range(count)])
+    power = {"base": BASES[0], "exponent": gmpy2.mpz(exponent)}
+    expected = alone * pow(BASES[0], exponent, MODULUS) % MODULUS
+    assert join_with_power(values, ring, shift=shift, **power) == expected
+
+
+def test_a_power_shares_the_squarings_of_its_chain() -> None:
+    """A power of 520 bits alone takes 520 squarings, and so does joining 11 values at 52 bits."""
+    ring, calls = counted()
+    power = {"base": BASES[0], "exponent": gmpy2.mpz(3**328)}
+    join_with_power(BASES[:11], ring, shift=52, **power)
+    together = calls[0]
+    assert together < 520 + 11 + 520 // 5
+    join_shifted(BASES[:11], ring, shift=52)
+    assert calls[0] - together >= 520

@@ -40,7 +40,6 @@ def test_unsent_tensors_have_no_way_out_but_fresh() -> None:
         lambda: X @ plain([1, 0, 0]),
         lambda: SparseRows.of_words([[0]], width=3, reach=1) @ X,
         lambda: outer(X, plain([1])),
-        lambda: ROWS.joined(SLOTS),
     ],
 )
 def test_every_operation_gives_an_unsent_tensor(act: Callable[[], object]) -> None:

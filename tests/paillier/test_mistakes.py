@@ -22,6 +22,7 @@ from sottovoce.numbers.fixed import Scale
 from sottovoce.numbers.packing import Slots
 from sottovoce.paillier import (
     Ciphertext,
+    ForKeyHolder,
     Layout,
     Plain,
     SparseRows,
@@ -48,6 +49,10 @@ def sealed(
 
 def plain(values: Any, scale: Scale = SCALE) -> Plain:
     return Plain(np.array(values, dtype=object), scale)
+
+
+def joined(rows: Ciphertext, slots: Slots, masks: tuple[int, ...] = (0,)) -> ForKeyHolder:
+    return rows.joined_for_key_holder(slots, masks, entropy=SeededEntropy(2))
 
 
 X = sealed([1, 2, 3])
@@ -258,15 +263,21 @@ MISTAKES: list[tuple[str, Callable[[], object], type[SottovoceError], str]] = [
     ("a total of nothing", lambda: total([]), InputError, "at least one tensor"),
     (
         "joining unpacked rows",
-        lambda: sealed([[1], [2]]).joined(SLOTS),
+        lambda: joined(sealed([[1], [2]]), SLOTS),
         MismatchError,
         "packed rows of one ciphertext",
     ),
     (
         "joining into other slots",
-        lambda: ROWS.joined(Slots(32, 14)),
+        lambda: joined(ROWS, Slots(32, 14)),
         MismatchError,
         "a multiple of 3 of them, found 14",
+    ),
+    (
+        "joining under masks for other ciphertexts",
+        lambda: joined(ROWS, SLOTS, masks=()),
+        MismatchError,
+        "1 ciphertexts, 0 masks",
     ),
     ("masks for other ciphertexts", lambda: X.cover([1]), MismatchError, "3 ciphertexts, 1 masks"),
     ("uncovering what is bare", lambda: X.uncover(scale=X.scale), MisuseError, "carries no masks"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -228,9 +229,32 @@ def test_words_of_a_few_classes_are_scored_together_and_joined() -> None:
     expected = [sum(weights[w] for w in row).tolist() for row in words]
     assert bench.open(scores) == expected
     wide = Slots(slots.width, slots.count // 3 * 3)
-    joined = scores.joined(wide)
-    assert bench.open(joined) == [value for row in expected for value in row]
-    assert len(joined.residues) == -(-33 // wide.count) < len(scores.residues)
+    count = -(-33 // wide.count)
+    masks = [11 + 2**200 * place for place in range(count)]
+    joined = scores.joined_for_key_holder(wide, masks, entropy=bench.entropy)
+    assert len(joined.residues) == count < len(scores.residues)
+    opened = decrypt_residues(bench.key, joined)
+    modulus, bound = bench.key.public.plaintexts, bench.key.public.plaintext_bound
+    bare = [(m - mask) % modulus for m, mask in zip(opened, masks, strict=True)]
+    centred = [m - modulus if m > bound else m for m in bare]
+    assert wide.unpack_all(centred, 33) == [value for row in expected for value in row]
+
+
+@pytest.mark.parametrize("name", ["short-GMP", "short-INT"])
+def test_joined_rows_are_uniform_to_the_key_holder(name: str) -> None:
+    """Each is multiplied by the N-th power of a unit drawn for it, as if it were made apart."""
+    bench = at(KEYS[name], 2)
+    public, slots = bench.key.public, Slots(40, 1)
+    rows = bench.seal(objects(np.arange(10).reshape(10, 1)), Scale(0, 10), slots)
+    wide, square = Slots(40, 3), int(public.square.modulus)
+    joined = rows.joined_for_key_holder(wide, [5] * 4, entropy=SeededEntropy(3))
+    units = public.units(4, entropy=SeededEntropy(3))
+    assert len(set(units)) == 4
+    for place, (residue, unit) in enumerate(zip(joined.residues, units, strict=True)):
+        parts = rows.residues[3 * place : 3 * place + 3]
+        shifted = [pow(int(c), 2 ** (40 * i), square) for i, c in enumerate(parts)]
+        factors = [pow(int(unit), public.plaintexts, square), 1 + 5 * public.modulus]
+        assert residue == prod(shifted + factors) % square
 
 
 @EVERY_KEY

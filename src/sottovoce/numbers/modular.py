@@ -29,7 +29,9 @@ from sottovoce.numbers.multiexp import (
     combine,
     combine_sparse,
     join_shifted,
+    join_with_power,
 )
+from sottovoce.numbers.short_factors import combine_short, pays
 
 # An element of Z_m: an int in the reference twin, a gmpy2.mpz (which behaves as an int) in the
 # fast one. gmpy2 ships no types, so the alias says what both have in common.
@@ -100,8 +102,14 @@ class Modulus(ABC):
         """The product of value_i^(2^(shift · i)), by Horner: the first value weighs least."""
 
     @abstractmethod
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        """The same times base^exponent, exponent >= 0, where the same squarings do for both."""
+
+    @abstractmethod
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
-        """The same for rows that name only the bases with an exponent that is not 0."""
+        """The same for rows that name only bases with an exponent that is not 0, all invertible."""
 
 
 class FixedPower(Protocol):
@@ -183,6 +191,11 @@ class _IntModulus(Modulus):
 
     def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
         return self.product([pow(v, 1 << shift * i, self.modulus) for i, v in enumerate(values)])
+
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        return self.product([self.joined(values, shift=shift), self._power(base, exponent)])
 
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
         return [
@@ -291,7 +304,14 @@ class _GmpModulus(Modulus):
     def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
         return join_shifted(values, self._ring, shift=shift)
 
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        return join_with_power(values, self._ring, shift=shift, base=base, exponent=exponent)
+
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
+        if pays(self._ring, rows):
+            return combine_short(bases, rows, self._ring)
         return combine_sparse(bases, rows, self._ring)
 
 

@@ -11,6 +11,7 @@ the negative terms' bases.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import gmpy2
@@ -232,14 +233,53 @@ def _nonnegative(terms: Sequence[tuple[Element, int]], chain: Chain) -> int:
 def join_shifted(values: Sequence[int], ring: ModularRing, *, shift: int) -> int:
     """The product of the values, each to 2^shift times the power of the one before it."""
     chain = ring.chain()
+    return _by_place(_shifted(values, chain, shift), chain)
+
+
+def join_with_power(
+    values: Sequence[int], ring: ModularRing, *, shift: int, base: int, exponent: int
+) -> int:
+    """The same times base^exponent, in the same chain of squarings."""
+    chain = ring.chain()
+    bits = exponent.bit_length()
+    window = min(range(1, 13), key=lambda w: (1 << w - 1) + bits // (w + 1))
+    table = [chain.enter(base)]
+    square = chain.square(table[0])
+    for _ in range((1 << window - 1) - 1):
+        table.append(chain.times(table[-1], square))
+    digits = [(place, table[digit // 2]) for place, digit in _odd_digits(exponent, window)]
+    return _by_place(_shifted(values, chain, shift) + digits, chain)
+
+
+Placed: TypeAlias = tuple[int, Element]
+
+
+def _shifted(values: Sequence[int], chain: Chain, shift: int) -> list[Placed]:
+    return [(shift * place, chain.enter(value)) for place, value in enumerate(values)]
+
+
+def _odd_digits(exponent: int, window: int) -> Iterator[tuple[int, int]]:
+    """Odd numbers of up to `window` bits at places of which the exponent is the sum."""
+    place, mask = 0, (1 << window) - 1
+    while exponent:
+        zeros = gmpy2.bit_scan1(exponent)
+        exponent >>= zeros
+        yield place + zeros, int(exponent & mask)
+        exponent >>= window
+        place += zeros + window
+
+
+def _by_place(factors: Sequence[Placed], chain: Chain) -> int:
+    """The product of all factors, each to 2^place: one squaring a place, from the highest."""
     total: Element = None
-    for value in map(chain.enter, reversed(values)):
-        if total is None:
-            total = value
-            continue
-        for _ in range(shift):
+    here = 0
+    for place, factor in sorted(factors, key=itemgetter(0), reverse=True):
+        for _ in range(here - place):
             total = chain.square(total)
-        total = chain.times(total, value)
+        total = factor if total is None else chain.times(total, factor)
+        here = place
+    for _ in range(here):
+        total = chain.square(total)
     return gmpy2.mpz(1) if total is None else chain.leave(total)
 
 

@@ -161,8 +161,12 @@ class PublicKey(NeverPickled):
 
     def direct_powers(self, count: int, *, entropy: Entropy) -> list[Residue]:
         """r^N of a uniform r each."""
-        units = [self._unit(entropy) for _ in range(count)]
-        return self.square.powers_of_all(self.square.reduced(units), self.plaintexts)
+        units = self.units(count, entropy=entropy)
+        return self.square.powers_of_all(units, self.plaintexts)
+
+    def units(self, count: int, *, entropy: Entropy) -> list[Residue]:
+        """Uniform numbers below N that share no factor with it: each r of an r^N."""
+        return self.square.reduced([self._unit(entropy) for _ in range(count)])
 
     def _drawn(self, count: int, bits: int, entropy: Entropy) -> list[Residue]:
         if self.profile is Profile.TEXTBOOK:

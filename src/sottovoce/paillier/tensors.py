@@ -211,11 +211,31 @@ class Encrypted(NeverPickled):
         ]
         return Unsent(self.key, tuple(residues), layout, scale)
 
-    def joined(self, slots: Slots) -> "Unsent":
-        """The rows of a packed matrix, one ciphertext each, side by side in fewer ciphertexts.
+    def joined_for_key_holder(
+        self, slots: Slots, masks: Sequence[int], *, entropy: Entropy
+    ) -> "ForKeyHolder":
+        """The rows of a packed matrix side by side in fewer ciphertexts, each under a mask.
 
-        The result is the vector of all values, row by row, such as scores of many documents for a
-        few classes.
+        A row has one ciphertext, such as scores of a document for a few classes. Joining takes as
+        many squarings as the r^N that makes a ciphertext uniform (`for_key_holder`), so that one
+        chain of them does for both. Every r is drawn for its ciphertext alone.
+        """
+        groups, shift, layout = self._joining(slots)
+        if len(masks) != len(groups):
+            raise MismatchError(f"join: {len(groups)} ciphertexts, {len(masks)} masks")
+        key = self.key
+        units = key.units(len(groups), entropy=entropy)
+        residues = [
+            key.square.joined_with_power(group, shift=shift, base=unit, exponent=key.plaintexts)
+            for group, unit in zip(groups, units, strict=True)
+        ]
+        covered = Unsent(key, tuple(residues), layout, self.scale).cover(masks)
+        return _minted(ForKeyHolder, key, covered.residues, covered.layout, covered.scale)
+
+    def _joining(self, slots: Slots) -> tuple[list[tuple[Residue, ...]], int, Layout]:
+        """Return the ciphertexts that are joined with one another, how far apart, and the layout.
+
+        The result is the vector of all values, row by row.
         """
         width = self.shape[-1] if len(self.shape) == 2 and not self.layout.symmetric else 0
         own = self.layout.slots
@@ -231,12 +251,11 @@ class Encrypted(NeverPickled):
         self._check_uncovered("join")
         layout = Layout((self.shape[0] * width,), slots)
         self._fitting(self.scale, "join", layout)
-        step, joined = slots.count // width, self.key.square.joined
-        residues = [
-            joined(self.residues[start : start + step], shift=own.width * width)
-            for start in range(0, len(self.residues), step)
+        step = slots.count // width
+        groups = [
+            self.residues[start : start + step] for start in range(0, len(self.residues), step)
         ]
-        return Unsent(self.key, tuple(residues), layout, self.scale)
+        return groups, own.width * width, layout
 
     def __getitem__(self, place: Any) -> Self:
         """Values by index or slice; of a packed matrix, rows."""

@@ -2,6 +2,7 @@
 
 An r^N takes an exponent as long as N. After the first k of these, g_1 … g_k, a randomiser is
 ∏ g_i^(x_i) with exponents of some thirty bits each, drawn anew every time: an eighth of the work.
+(Scores that are joined get an r^N each, whose squarings they need anyway: `joined_for_key_holder`.)
 
 Why that is as good as r^N, also if an adversary made N. The N-th powers are an abelian group G of
 fewer than N elements. Subtract the uniform distribution from that of ∏ g_i^(x_i), and take what is

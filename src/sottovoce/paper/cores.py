@@ -268,5 +268,10 @@ class _DividedModulus(Modulus):
     def joined(self, values: Sequence[Residue], *, shift: int) -> Residue:
         return self._inner.joined(values, shift=shift)
 
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        return self._inner.joined_with_power(values, shift=shift, base=base, exponent=exponent)
+
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
         return self._inner.combined_sparse(bases, rows)

@@ -148,6 +148,13 @@ class _CountedModulus(Modulus):
         self._tally["powers"] += max(0, len(values) - 1)
         return self._inner.joined(values, shift=shift)
 
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        self._tally["powers"] += max(0, len(values) - 1)
+        self._tally["uniform"] += 1
+        return self._inner.joined_with_power(values, shift=shift, base=base, exponent=exponent)
+
     def combined_sparse(self, bases: Sequence[Residue], rows: Sequence[SparseRow]) -> list[Residue]:
         self._tally["terms"] += sum(len(columns) for columns, _ in rows)
         return self._inner.combined_sparse(bases, rows)

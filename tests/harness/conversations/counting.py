@@ -76,6 +76,13 @@ class CountingModulus(Modulus):
         self._count("shifted", len(values))
         return self._own.joined(values, shift=shift)
 
+    def joined_with_power(
+        self, values: Sequence[Residue], *, shift: int, base: Residue, exponent: int
+    ) -> Residue:
+        self._count("shifted", len(values))
+        self._count("uniform", 1)
+        return self._own.joined_with_power(values, shift=shift, base=base, exponent=exponent)
+
     def combined_sparse(self, bases: Sequence[Residue], rows) -> list[Residue]:
         self._count("powers", sum(len(row[0]) for row in rows))
         return self._own.combined_sparse(bases, rows)

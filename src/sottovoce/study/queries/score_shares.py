@@ -68,13 +68,13 @@ def masked_scores(
 ) -> tuple[ForKeyHolder, Words]:
     """Return scores under masks, to be sent, and the asker's shares of every score."""
     plan, key = model.scores, model.paillier
-    packed = products.joined(plan.slots)
-    secrets = [entropy.below(key.modulus) for _ in packed.residues]
+    secrets = key.masks(len(products) // plan.batch, entropy=entropy)
     lift = half_slots(plan.slots)
-    covered = packed.cover([(secret + lift) % key.modulus for secret in secrets])
+    masks = [(secret + lift) % key.modulus for secret in secrets]
     shares = slots_of(secrets, plan.slots, plan.ring).reshape(-1, plan.classes)
     # Half a slot is added in every slot, which is a multiple of the ring's modulus.
-    return covered.for_key_holder(entropy=entropy), plan.ring.reduce(np.negative(shares))
+    masked = products.joined_for_key_holder(plan.slots, masks, entropy=entropy)
+    return masked, plan.ring.reduce(np.negative(shares))
 
 
 def opened_scores(
