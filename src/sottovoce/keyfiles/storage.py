@@ -56,7 +56,7 @@ def write_whole(
         with suppress(FileNotFoundError):
             Path(part).unlink()
     if synced:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _move_without_links(part: Path, path: Path) -> None:
     part.replace(path)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the new name to disk; the file is in place, so a system that cannot is no error."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | unix.CLOEXEC)

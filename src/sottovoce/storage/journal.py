@@ -47,8 +47,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, box BLOB);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, box BLOB NOT NULL) WITHOUT ROWID;
 """
-# 1: seeds, steps, outbox and notes. 2: also the chain of letters that were sent.
-_VERSION = 2
+# 1: seeds, steps, outbox and notes. 2: also the chain of letters that were sent. 3: large bodies in
+# files beside it.
+_VERSION = 3
 # A step's row number is the session's number followed by the step's, so steps stay together.
 _STEP_BITS = 32
 _CODEC = Codec()
@@ -80,13 +81,17 @@ class Journal:
         try:
             # Files of the first version name none; missing tables are made here.
             check_version(self._database, path, version=_VERSION)
-            with self._transaction() as run:
-                for statement in (_SCHEMA + schema_of("steps") + schema_of("outbox")).split(";"):
-                    run(statement)
-                run(f"PRAGMA user_version = {_VERSION}")
             self._sealed = SealedSqlite.open(self._database, path, key, entropy=self._entropy)
             self._steps = SealedTable(self._database, self._sealed, path, table="steps")
             self._outbox = SealedTable(self._database, self._sealed, path, table="outbox")
+            with self._transaction() as run:
+                for statement in (_SCHEMA + schema_of("steps") + schema_of("outbox")).split(";"):
+                    run(statement)
+                for table in (self._steps, self._outbox):
+                    table.move_pieces(run)
+                run(f"PRAGMA user_version = {_VERSION}")
+            for table in (self._steps, self._outbox):
+                table.clean()
             self._ids, self._counts = self._known_sessions()
             with translated(path):
                 rows = self._database.execute("SELECT id FROM outbox ORDER BY id").fetchall()
@@ -443,7 +448,11 @@ class Journal:
             except BaseException:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
+                self._steps.rolled_back()
+                self._outbox.rolled_back()
                 raise
+            self._steps.committed()
+            self._outbox.committed()
 
     def _read(self, kind: type[Any], data: bytes) -> Any:
         return _CODEC.decode(data, kind)

@@ -13,17 +13,20 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import DamagedJournalError, JournalError, JournalInUseError, MisuseError
-from sottovoce.keyfiles.storage import FREE_SPACE, SECRET_MODE, Stored
+from sottovoce.keyfiles.storage import FREE_SPACE, SECRET_MODE, Stored, room_hints
 from sottovoce.protocols.identities import framed
 
 KEY_BYTES = 32
 Buffer: TypeAlias = bytes | memoryview
 _SALT_BYTES = 32
 _NONCE_BYTES = 12
+_TAG_BYTES = 16
 # Part of the format since its first version, as is the name of the table.
 _PURPOSE = "service/vault/v1"
 # The size of a piece of a large body; pieces avoid a copy of the whole body.
 PIECE_BYTES = 2**20
+# The size of a sealed piece.
+BOX_BYTES = _NONCE_BYTES + PIECE_BYTES + _TAG_BYTES
 # The page size of a new file, four times SQLite's default: letters of megabytes are written in a
 # third less time and read in a quarter of it, and small commits cost the same.
 PAGE_BYTES = 2**14
@@ -84,7 +87,7 @@ class SealedSqlite:
     def unseal(self, box: object, table: str, *place: bytes) -> bytes:
         """Open the data of one place."""
         # A view, so that a large letter is copied only once, when it is decrypted.
-        view = memoryview(box if isinstance(box, bytes) else b"")
+        view = memoryview(box if isinstance(box, Buffer) else b"")
         bound = framed(f"{_PURPOSE}/{table}", *place)
         try:
             return self._cipher.decrypt(
@@ -157,6 +160,8 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(f"{path}: damaged") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
+        if room_hints(error):
+            raise _full(path, reason) from error
         raise JournalError(f"{path}: cannot be used ({reason})") from error
 
 
@@ -174,10 +179,14 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> JournalError:
             hints=("only one process may run a seat; end the other one first",),
         )
     if code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
-        return JournalError(
-            f"{path}: cannot be written ({error}); nothing was sent, and nothing is lost",
-            hints=(FREE_SPACE,),
-        )
+        return _full(path, str(error))
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return damaged(f"{path}: damaged ({error})")
     return JournalError(f"{path}: cannot be used ({error})")
+
+
+def _full(path: Path, reason: str) -> JournalError:
+    return JournalError(
+        f"{path}: cannot be written ({reason}); nothing was sent, and nothing is lost",
+        hints=(FREE_SPACE,),
+    )

@@ -1,16 +1,22 @@
 """The journal keeps everything or nothing, for its owner alone, and says what is wrong with it."""
 
+import errno
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from harness.entropy import SeededEntropy
 from sottovoce.errors import JournalError, MisuseError, OpenPermissionsError
+from sottovoce.keyfiles.storage import FREE_SPACE
 from sottovoce.storage.journal import Journal
 from sottovoce.storage.records import Outgoing, Sent, SessionStep, StepHead
 from sottovoce.storage.sealed_sqlite import PIECE_BYTES
@@ -156,11 +162,71 @@ def test_a_large_body_is_written_in_pieces_and_comes_back_whole(path: Path) -> N
             (sent,) = journal.pending()
             assert sent.letter.body == body
             journal.mark_sent(sent.position)
+    assert files(path) == ["steps-12884901889", "steps-17179869185", "steps-8589934593"]
     with Journal(path, key=KEY) as journal:
         journal.forget(str(3 * PIECE_BYTES).encode())
-        left = journal._database.execute("SELECT count(*) FROM steps_more").fetchone()
-        sent = journal._database.execute("SELECT count(*) FROM outbox_more").fetchone()
-    assert (left, sent) == ((1,), (0,))
+        assert files(path) == ["steps-12884901889", "steps-8589934593"]
+
+
+def files(path: Path) -> list[str]:
+    """The files of large bodies beside a journal."""
+    return sorted(file.name for file in path.with_suffix(".letters").iterdir())
+
+
+class Cut(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("at", ["INSERT INTO steps", "INSERT INTO outbox", "COMMIT"])
+def test_files_of_a_commit_that_was_cut_off_go_with_the_next_start(
+    path: Path, tmp_path: Path, at: str
+) -> None:
+    body, other = b"a" * 100_000, b"b" * 200_000
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        journal.commit(session=b"s", step=step(body), letters=[outgoing(0, body)])
+        real, copy = journal._database, tmp_path / "copy" / path.name
+
+        def execute(statement: str, *values: Any) -> Any:
+            if statement.startswith(at):
+                # The file that this statement would have counted is written by then.
+                shutil.copytree(path.parent, copy.parent, ignore=lambda *_: ["copy"])
+                raise Cut
+            return real.execute(statement, *values)
+
+        journal._database = Mock(wraps=real, execute=execute, in_transaction=True)
+        with pytest.raises(Cut):
+            journal.commit(session=b"s", step=step(other, 1), letters=[outgoing(1, other)])
+        journal._database = real
+    assert len(files(copy)) == {"INSERT INTO steps": 2, "INSERT INTO outbox": 3, "COMMIT": 4}[at]
+    with Journal(copy, key=KEY) as journal:
+        assert files(copy) == ["outbox-1", "steps-4294967297"]
+        assert [step.body for step in journal.steps(b"s")] == [body]
+        journal.commit(session=b"s", step=step(other, 1), letters=[outgoing(1, other)])
+    with Journal(copy, key=KEY) as journal:
+        assert [step.body for step in journal.steps(b"s")] == [body, other]
+        assert [letter.letter.body for letter in journal.pending()] == [body, other]
+
+
+def test_the_file_of_a_deleted_row_goes_after_a_crash_too(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy" / path.name
+    with Journal(path, key=KEY) as journal:
+        journal.commit(letters=[outgoing(0, bytes(100_000))])
+        (sent,) = journal.pending()
+        journal.mark_sent(sent.position)
+
+        def crash() -> None:
+            shutil.copytree(path.parent, copy.parent, ignore=lambda *_: ["copy"])
+            raise Cut
+
+        journal._outbox.committed = crash  # type: ignore[method-assign]
+        with pytest.raises(Cut):
+            journal.commit()
+        del journal._outbox.committed
+    assert files(copy) == ["outbox-1"]
+    with Journal(copy, key=KEY) as journal:
+        assert numbers(journal) == []
+        assert files(copy) == []
 
 
 def test_a_large_letter_needs_little_memory_beside_itself(path: Path) -> None:
@@ -183,11 +249,7 @@ CHANGES = {
     ),
     "a step that is missing": "DELETE FROM steps WHERE id = (SELECT min(id) FROM steps)",
     "text in place of a step": "UPDATE steps SET head = 'text'",
-    "a piece that is missing": "DELETE FROM steps_more WHERE number = 2",
-    "the last piece cut off, and the count with it": (
-        "UPDATE steps SET pieces = 1; DELETE FROM steps_more"
-    ),
-    "two pieces that changed places": "UPDATE steps_more SET number = 3 - number",
+    "another count": "UPDATE steps SET pieces = 1",
     "a count that is none": "UPDATE steps SET pieces = 'many'",
     "an empty step": "UPDATE steps SET head = x''",
 }
@@ -208,6 +270,68 @@ def test_a_row_that_was_changed_is_refused(path: Path, change: str) -> None:
         pytest.raises(JournalError, match=r"not what was written|is missing|lost its size"),
     ):
         list(journal.steps(b"s"))
+
+
+BOX = PIECE_BYTES + 28
+FILE_CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "a piece that is missing": lambda data: data[:BOX],
+    "all of it missing": lambda _: b"",
+    "the last bytes cut off": lambda data: data[:-1],
+    "another byte": lambda data: data + b"x",
+    "two pieces that changed places": lambda data: (
+        data[BOX : 2 * BOX] + data[:BOX] + data[2 * BOX :]
+    ),
+    "a changed bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
+}
+
+
+@pytest.mark.parametrize("change", FILE_CHANGES.values(), ids=list(FILE_CHANGES))
+def test_a_file_that_was_changed_is_refused(path: Path, change: Callable[[bytes], bytes]) -> None:
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        journal.commit(session=b"s", step=step(b"two" * PIECE_BYTES))
+        (file,) = path.with_suffix(".letters").iterdir()
+        file.write_bytes(change(file.read_bytes()))
+        with pytest.raises(JournalError, match=r"not what was written|is missing"):
+            list(journal.steps(b"s"))
+        file.unlink()
+        with pytest.raises(JournalError, match="cannot be used"):
+            list(journal.steps(b"s"))
+
+
+def test_pieces_of_an_earlier_version_are_moved_into_files(path: Path) -> None:
+    bodies = [b"small", b"x" * (PIECE_BYTES + 1), b"z" * (3 * PIECE_BYTES)]
+    with Journal(path, key=KEY) as journal:
+        for number, body in enumerate(bodies):
+            journal.open_session(b"%d" % number)
+            waiting = [outgoing(number, body)]
+            journal.commit(session=b"%d" % number, step=step(body), letters=waiting)
+    as_version_2(path)
+    for _ in range(2):
+        with Journal(path, key=KEY) as journal:
+            assert next(journal.steps(b"1")).body == bodies[1]
+            assert [letter.letter.body for letter in journal.pending()] == bodies
+            assert len(files(path)) == 4
+
+
+def as_version_2(path: Path) -> None:
+    """Put pieces where the second version had them: the first in its row, the others in a table."""
+    database = sqlite3.connect(path)
+    for file in path.with_suffix(".letters").iterdir():
+        table, owner = file.name.split("-")
+        data = file.read_bytes()
+        first, *more = (data[at : at + BOX] for at in range(0, len(data), BOX))
+        database.execute(
+            f"CREATE TABLE IF NOT EXISTS {table}_more "
+            "(owner INTEGER, number INTEGER, box BLOB NOT NULL)"
+        )
+        database.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (first, owner))  # noqa: S608 - a name of ours
+        rows = [(owner, number, box) for number, box in enumerate(more, 1)]
+        database.executemany(f"INSERT INTO {table}_more VALUES (?, ?, ?)", rows)  # noqa: S608 - as above
+        file.unlink()
+    database.execute("PRAGMA user_version = 2")
+    database.commit()
+    database.close()
 
 
 def test_a_row_of_another_journal_is_refused(path: Path) -> None:
@@ -256,14 +380,35 @@ def test_a_full_disk_is_a_clear_error_that_loses_nothing(path: Path) -> None:
         journal.open_session(b"s")
         journal.commit(session=b"s", step=step(b"one"), letters=[outgoing(0)])
         pages = journal._database.execute("PRAGMA page_count").fetchone()[0]
-        journal._database.execute(f"PRAGMA max_page_count = {pages + 4}")
+        journal._database.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(JournalError, match=r"cannot be written \(database or disk is full\)"):
-            journal.commit(session=b"s", step=step(bytes(100_000), 1), letters=[outgoing(1)])
+            journal.commit(session=b"s", step=step(bytes(60_000), 1), letters=[outgoing(1)] * 4)
         assert numbers(journal) == [0]
         journal._database.execute("PRAGMA max_page_count = 1000000")
-        journal.commit(session=b"s", step=step(bytes(100_000), 1))
+        journal.commit(session=b"s", step=step(bytes(60_000), 1))
     with Journal(path, key=KEY) as journal:
-        assert [len(step.body) for step in journal.steps(b"s")] == [3, 100_000]
+        assert [len(step.body) for step in journal.steps(b"s")] == [3, 60_000]
+
+
+def test_a_large_body_that_finds_no_room_is_the_same_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    body = bytes(100_000)
+    with Journal(path, key=KEY) as journal:
+        journal.open_session(b"s")
+        with monkeypatch.context() as patched:
+            patched.setattr("sottovoce.storage.sealed_rows.os.fsync", full)
+            expected = r"cannot be written \(no space left on device\); nothing was sent"
+            with pytest.raises(JournalError, match=expected) as caught:
+                journal.commit(session=b"s", step=step(body), letters=[outgoing(0)])
+        assert caught.value.hints == (FREE_SPACE,)
+        assert numbers(journal) == []
+        journal.commit(session=b"s", step=step(body), letters=[outgoing(0)])
+    with Journal(path, key=KEY) as journal:
+        assert [step.body for step in journal.steps(b"s")] == [body]
 
 
 KILLED = """

@@ -57,7 +57,7 @@ def test_a_journal_of_the_first_version_goes_on(first: Path) -> None:
         # A server of that time held nothing by its chain, and neither does the journal.
         journal.check_past(HeldLetters())
         journal.mark_sent(waiting.position)
-    assert _version(path) == 2
+    assert _version(path) == 3
 
 
 def test_a_mailbox_of_the_first_version_goes_on(first: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_a_newer_release_wrote_is_refused_and_not_changed(first: Path) -> N
     for name in ("journal.db", "mailbox.db"):
         _is_of_version(first / name, 9)
     before = {path: path.read_bytes() for path in first.glob("*.db")}
-    with pytest.raises(JournalError, match="version 2 at most, found version 9: a newer") as caught:
+    with pytest.raises(JournalError, match="version 3 at most, found version 9: a newer") as caught:
         Journal(first / "journal.db", key=bytes(32))
     assert caught.value.hints == ("pip install --upgrade sottovoce",)
 
