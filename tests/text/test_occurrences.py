@@ -58,7 +58,7 @@ def test_occurrences_are_the_grams_of_each_row(
 
 @given(st.lists(TEXTS, max_size=4))
 def test_forgetting_changes_nothing(chunks: list[list[str]]) -> None:
-    reading = Reading(ngrams=NGrams((1, 2)))
+    reading = Reading(ngrams=NGrams((1, 2), (2, 3)))
     long, short = PieceMemory(reading, KEY), PieceMemory(reading, KEY, limit=1)
     for texts in chunks:
         assert ids_by_row(texts, reading, long) == ids_by_row(texts, reading, short)

@@ -107,6 +107,8 @@ class PieceMemory:
         self._numbering = _Numbering()
         self._tokens, self._parts = _Ragged.empty(), _Ragged.empty()
         self._characters = 0
+        # Words have stretches in common, so each stretch is hashed once.
+        self._stretches, self._stretch_ids = _Numbering(), np.zeros(0, np.uint64)
 
     @classmethod
     def suited(
@@ -167,11 +169,16 @@ class PieceMemory:
         if self._reading.has_parts:
             parts = self._reading.parts
             stretches = [[part for token in piece for part in parts(token)] for piece in folded]
-            # Words have stretches in common, so each stretch is hashed once.
-            numbering = _Numbering()
-            numbers = list(map(numbering.__getitem__, chain.from_iterable(stretches)))
-            ids = self._part_ids(numbering.fresh)[np.array(numbers, np.int64)]
+            ids = self._hashed(list(chain.from_iterable(stretches)))
             self._parts = self._parts.extended(_lengths(stretches), ids)
+
+    def _hashed(self, stretches: list[str]) -> Ids:
+        if len(self._stretches) > self._limit:
+            self._stretches, self._stretch_ids = _Numbering(), self._stretch_ids[:0]
+        numbers = list(map(self._stretches.__getitem__, stretches))
+        fresh, self._stretches.fresh = self._stretches.fresh, []
+        self._stretch_ids = np.concatenate([self._stretch_ids, self._part_ids(fresh)])
+        return self._stretch_ids[np.array(numbers, np.int64)]
 
     def _forget(self) -> None:
         self._numbering = _Numbering()

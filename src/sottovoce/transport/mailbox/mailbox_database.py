@@ -125,8 +125,6 @@ _RESTORE = (
 # random, so that two servers restored from one copy do not use the same.
 _START_BITS, _DRAWN_BITS = 32, 31
 _SETTINGS = (
-    # Letters of megabytes take a sixth less time than in smaller pages, short ones as much.
-    "page_size = 16384",
     "journal_mode = WAL",
     # Changes outside of the committer's transactions are on disk before they are reported.
     "synchronous = FULL",
