@@ -22,6 +22,7 @@ from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.mailbox.mailbox_database import FREE_SPACE
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, MailboxTables, Place
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.bodies import BodyReader
 from sottovoce.transport.server.request_handlers import RequestHandlers
 from sottovoce.transport.signing import SignedRequest, body_digest
 
@@ -79,15 +80,14 @@ def test_the_server_reads_no_byte_of_a_letter_that_it_would_refuse(tmp_path, mon
             alice = await served.line("alice")
             await served.line("bob")
             await alice.post(letter(0, b"first"))
-            counter = served.server._runner.app[next(iter(served.server._runner.app))]
-            body = type(counter)._body
+            body = BodyReader.read
 
             async def noted(self, request, limit, digest):
                 result = await body(self, request, limit, digest)
                 read.append(result)
                 return result
 
-            monkeypatch.setattr(type(counter), "_body", noted)
+            monkeypatch.setattr(BodyReader, "read", noted)
             with pytest.raises(SottovoceError) as refused:
                 await alice.post(letter(0, b"the same mask over another value"))
             # Whatever is said of it: none of it left the seat, and none of it was asked for.
@@ -111,14 +111,13 @@ def test_the_server_reads_no_part_of_a_letter_that_was_not_announced(tmp_path, m
         async with served_mailbox(tmp_path) as served:
             alice = await served.line("alice")
             await served.line("bob")
-            counter = served.server._runner.app[next(iter(served.server._runner.app))]
-            body = type(counter)._body
+            body = BodyReader.read
 
             async def noted(self, request, limit, digest):
                 read.append(await body(self, request, limit, digest))
                 return read[-1]
 
-            monkeypatch.setattr(type(counter), "_body", noted)
+            monkeypatch.setattr(BodyReader, "read", noted)
             part = b"a part of it"
             sealed = {"size": 2 * len(part), "digest": bytes(32).hex()}
             path = f"/v1/uploads?{urlencode({**client._place(letter()), **sealed})}&offset=0"

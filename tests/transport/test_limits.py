@@ -18,7 +18,7 @@ from sottovoce.transport.mailbox.mailbox import Mailbox
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Place
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.server import connections
-from sottovoce.transport.server.limits import Buckets, Limits
+from sottovoce.transport.server.limits import PART, Buckets, Limits
 from sottovoce.transport.signing import PROTOCOL, SignedRequest, Signer, body_digest
 from sottovoce.transport.versions import OFFER
 
@@ -286,12 +286,50 @@ def test_a_body_that_was_refused_is_not_read_to_its_end(tmp_path):
                 while sent < size:
                     writer.write(bytes(2**16))
                     await writer.drain()
+                    # Else a writer hears of its connection's end only when it has to wait.
+                    await asyncio.sleep(0)
                     sent += 2**16
             writer.transport.abort()
             # What the sockets of both sides hold is under way when the connection ends.
             assert sent < 2**26
 
     asyncio.run(asyncio.wait_for(story(), 400))
+
+
+async def uploads_of(served, seat, count):
+    """Connections that each begin a part of a long letter, whose body the server waits for."""
+    await served.line(seat)
+    await served.mailbox.take_up(seat, RUN, served.mailbox.held(seat))
+    sealed = LetterSummary(Place(SESSION, seat, "bob", 0), 2 * PART, bytes(32))
+    await served.mailbox.open_upload(sealed)
+    place = f"session={SESSION.hex()}&to=bob&number=0"
+    query = f"{place}&size={sealed.size}&digest={sealed.digest.hex()}"
+    begun = []
+    for offset in range(count):
+        path = f"/v1/uploads?{query}&offset={offset}&run={RUN.hex()}"
+        asked = SignedRequest("PATCH", path, sealed.digest)
+        _, writer = await caller(served)
+        writer.write(head(served, asked, seat=seat, Content_Length=str(PART)))
+        begun.append(writer)
+    return begun
+
+
+def test_a_seat_that_begins_many_uploads_and_sends_nothing_locks_nobody_out(tmp_path):
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            # Together they would have all memory for bodies, until the slowest of them is refused.
+            held = await uploads_of(served, "mallory", 2 * Limits().in_memory // PART)
+            for number, writer in enumerate(held):
+                writer.write(bytes(PART // 2 if number % 2 else 1))
+            async with asyncio.timeout(60):
+                await alice.post(letter(0))
+                await alice.post(letter(1, bytes(3 * PART)))
+                assert [arrived.number for _, arrived in await bob.fetch()] == [0, 1]
+            for writer in held:
+                writer.transport.abort()
+
+    asyncio.run(story())
 
 
 def test_waiting_requests_of_one_seat_are_bounded(tmp_path):

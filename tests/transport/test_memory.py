@@ -7,19 +7,19 @@ import pytest
 from harness.ports import served_mailbox
 from sottovoce.study.relay import Letter
 from sottovoce.transport.problems import Refusal
+from sottovoce.transport.server.bodies import BodyReader
 from sottovoce.transport.server.limits import Limits
 from sottovoce.transport.server.memory_budget import HeldMemory, MemoryBudget
-from sottovoce.transport.server.request_handlers import RequestHandlers
 
 SESSION = b"s" * 16
 
 
 def test_memory_is_shared_in_the_order_of_asking():
     async def story():
-        memory, order = MemoryBudget(10), []
+        memory, order = MemoryBudget(10, of_one=10), []
 
         async def use(name, size):
-            await memory.take(size)
+            await memory.take(size, name)
             order.append(name)
 
         await use("a", 6)
@@ -29,29 +29,54 @@ def test_memory_is_shared_in_the_order_of_asking():
         await asyncio.sleep(0)
         assert order == ["a"]
         gone.cancel()
-        memory.give(6)
+        memory.give(6, "a")
         await asyncio.sleep(0)
         assert order == ["a", "b"]
-        memory.give(8)
+        memory.give(8, "b")
         await asyncio.gather(*waiting)
-        memory.give(4)
+        memory.give(4, "c")
         assert memory._free == 10
         assert not memory._line
 
     asyncio.run(story())
 
 
+def test_one_caller_has_a_part_of_the_memory_and_others_pass_its_requests_by():
+    async def story():
+        memory, order = MemoryBudget(10, of_one=4), []
+
+        async def use(name, size):
+            await memory.take(size, name[0])
+            order.append(name)
+
+        names = ("a1", 3), ("a2", 2), ("a3", 1), ("b1", 4), ("b2", 4), ("c1", 3)
+        tasks = [asyncio.create_task(use(*name)) for name in names]
+        await asyncio.sleep(0.01)
+        # What is smaller and later of the same caller may pass, too.
+        assert order == ["a1", "a3", "b1"]
+        memory.give(3, "a")
+        await asyncio.sleep(0.01)
+        assert order[3:] == ["a2", "c1"]
+        tasks[4].cancel()
+        for size, caller in ((2, "a"), (1, "a"), (4, "b"), (3, "c")):
+            memory.give(size, caller)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (memory._free, memory._held, memory._line) == (10, {}, {})
+
+    asyncio.run(story())
+
+
 def test_a_body_holds_its_memory_until_it_is_stored_even_if_its_sender_hung_up():
     async def story():
-        memory, store = MemoryBudget(10), asyncio.Event()
+        memory, store = MemoryBudget(10, of_one=10), asyncio.Event()
 
         async def stored():
             await store.wait()
             raise Refusal(507, "disk-full", "full")
 
         async def request():
-            await memory.take(8)
-            held = HeldMemory(memory, 8)
+            await memory.take(8, "a")
+            held = HeldMemory(memory, 8, "a")
             try:
                 await held.until(stored())
             finally:
@@ -81,21 +106,21 @@ def test_bodies_of_many_letters_share_a_bounded_memory(tmp_path, monkeypatch):
         async with served_mailbox(tmp_path, limits=limits) as served:
             seats = [await served.line(f"seat{number}") for number in range(6)]
             await served.line("bob")
-            read = RequestHandlers._body
+            read = BodyReader.read
 
-            async def noted(handlers, request, limit, digest):
+            async def noted(bodies, request, limit, digest):
                 nonlocal most
                 if not limit:
-                    return await read(handlers, request, limit, digest)
+                    return await read(bodies, request, limit, digest)
                 reading.add(id(request))
                 most = max(most, len(reading))
                 try:
                     await asyncio.sleep(0.05)
-                    return await read(handlers, request, limit, digest)
+                    return await read(bodies, request, limit, digest)
                 finally:
                     reading.discard(id(request))
 
-            monkeypatch.setattr(RequestHandlers, "_body", noted)
+            monkeypatch.setattr(BodyReader, "read", noted)
             posts = (
                 line.post(Letter(SESSION, f"seat{number}", "bob", 0, bytes(2**20)))
                 for number, line in enumerate(seats)

@@ -10,7 +10,6 @@ from aiohttp import web
 
 from sottovoce.course.control import COORDINATOR
 from sottovoce.errors import MalformedError
-from sottovoce.transport.problems import Refusal
 from sottovoce.transport.signing import SignedRequest
 from sottovoce.transport.versions import OFFER
 
@@ -65,22 +64,3 @@ async def ask_for_body(request: web.Request) -> None:
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     # The answer follows, from its first byte.
     request.writer.output_size = 0
-
-
-async def read_whole(request: web.Request, limit: int) -> bytes:
-    """A body of at most `limit` bytes."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.content.iter_any():
-        size += len(chunk)
-        if size > limit:
-            raise too_large(limit, size)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def too_large(limit: int, size: int) -> Refusal:
-    """The refusal of a body that is too large."""
-    return Refusal(
-        413, "too-large", f"expected a body of at most {limit} bytes, found {size} or more"
-    )

@@ -42,6 +42,8 @@ DIGEST_BYTES = 32
 WINDOW = 30_000
 # The number of a signature's bytes to remember: they are like random bytes for each request.
 _MARK_BYTES = 24
+# What was seen is forgotten in spans of so many milliseconds, by the moment that was signed.
+_SPAN = 5_000
 _MAX_NAME = 200
 # Names of studies and seats, and keys, that are remembered: those of strangers take some megabytes
 # at most.
@@ -140,10 +142,7 @@ class SignatureChecks:
         self._fingerprint = fingerprint
         self._clock = clock or steady_clock()
         self._opened = self.now()
-        # Two generations, because a signature with a future time is valid for up to two windows.
-        self._young: set[bytes] = set()
-        self._old: set[bytes] = set()
-        self._turned = self._opened
+        self._seen: dict[int, set[bytes]] = {}
 
     def now(self) -> int:
         """The server's time in milliseconds."""
@@ -170,12 +169,16 @@ class SignatureChecks:
         self._once(now, signed)
 
     def _once(self, now: int, signed: RequestOrigin) -> None:
-        if now - self._turned > 2 * WINDOW:
-            self._old, self._young, self._turned = self._young, set(), now
-        mark = signed.signature[:_MARK_BYTES]
-        if mark in self._young or mark in self._old:
+        span, mark = signed.moment // _SPAN, signed.signature[:_MARK_BYTES]
+        if span not in self._seen:
+            # What was signed in these is refused by its moment from now on.
+            past = [old for old in self._seen if (old + 1) * _SPAN <= now - WINDOW]
+            for old in past:
+                del self._seen[old]
+        seen = self._seen.setdefault(span, set())
+        if mark in seen:
             raise Refusal(401, "replay", "this request was already seen")
-        self._young.add(mark)
+        seen.add(mark)
 
 
 def read_signed(headers: Mapping[str, str]) -> RequestOrigin:

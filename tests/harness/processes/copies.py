@@ -12,7 +12,7 @@ import pytest
 
 from harness.processes.lives import KilledError
 from sottovoce.node.seat.letter_audit import LetterAudit
-from sottovoce.transport.server.request_handlers import RequestHandlers
+from sottovoce.transport.server.bodies import BodyReader
 
 
 @dataclass
@@ -85,13 +85,13 @@ def _letters_made(journal: Path) -> int:
 def bodies_read() -> Iterator[list[bytes]]:
     """Every body that the server's process read while the block ran, empty ones left out."""
     read: list[bytes] = []
-    real: Callable[..., Any] = RequestHandlers._body
+    real: Callable[..., Any] = BodyReader.read
 
-    async def noted(counter: RequestHandlers, request: Any, limit: int, digest: Any) -> bytes:
-        body: bytes = await real(counter, request, limit, digest)
+    async def noted(bodies: BodyReader, request: Any, limit: int, digest: Any) -> bytes:
+        body: bytes = await real(bodies, request, limit, digest)
         read.extend([body] if body else [])
         return body
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RequestHandlers, "_body", noted)
+        patch.setattr(BodyReader, "read", noted)
         yield read

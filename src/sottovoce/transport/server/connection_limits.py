@@ -16,6 +16,7 @@ from sottovoce.transport.server.limits import Limits
 
 # The release of the server is not disclosed.
 NAME = "sottovoce"
+_READ_AHEAD = 64 * 1024
 
 
 def problem_answer(problem: Refusal) -> web.Response:
@@ -58,6 +59,8 @@ class LimitedConnection(web.RequestHandler):
             keepalive_timeout=limits.idle,
             # Letters are sealed and cannot be compressed; a body that grows in memory is an attack.
             auto_decompress=False,
+            # More than so much of a body pauses its connection until it is read.
+            read_bufsize=_READ_AHEAD,
         )
         self._limits = limits
         self._connections = connections

@@ -37,6 +37,8 @@ class Limits:
     """Days after which an abandoned upload is dropped."""
     in_memory: int = 32 * MIB
     """Bytes of bodies in the server's memory; further requests wait."""
+    in_memory_by_seat: int = 4 * MIB
+    """Of these, bytes of one seat: its further requests wait, and others pass them by."""
     rate: float = 2000.0
     """Requests a second of one seat, on average."""
     burst: float = 4000.0
@@ -51,6 +53,8 @@ class Limits:
     """New connections from one address at once."""
     strangers: int = 4 * MIB
     """Bytes of bodies in the server's memory from callers without a seat."""
+    strangers_by_address: int = MIB
+    """Of these, bytes from one address; many sites may use one proxy."""
     connections: int = 2000
     """Open connections."""
     connections_by_address: int = 1000

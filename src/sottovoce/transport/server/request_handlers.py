@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 from collections import Counter as Count
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -25,10 +25,10 @@ from sottovoce.transport.letter_pages import page_of
 from sottovoce.transport.mailbox.mailbox import Delivered, Mailbox
 from sottovoce.transport.mailbox.mailbox_tables import LetterSummary, Progress
 from sottovoce.transport.problems import DISK_FULL, Refusal
-from sottovoce.transport.requests import ask_for_body, read_whole, too_large
+from sottovoce.transport.requests import ask_for_body
+from sottovoce.transport.server.bodies import TINY, BodyReader
 from sottovoce.transport.server.connection_limits import LimitedConnection, problem_answer
 from sottovoce.transport.server.limits import LONGEST_WAIT, PART, Buckets, Limits
-from sottovoce.transport.server.memory_budget import HeldMemory, MemoryBudget
 from sottovoce.transport.server.queries import (
     UPLOAD_FIELDS,
     fields_of,
@@ -44,7 +44,6 @@ from sottovoce.transport.signing import (
     TIME,
     SignatureChecks,
     SignedRequest,
-    body_digest,
     read_digest,
     read_key,
     read_signed,
@@ -52,10 +51,6 @@ from sottovoce.transport.signing import (
 from sottovoce.transport.versions import OFFER, choose_version, program_version, speaks_pages
 from sottovoce.wire import Value
 
-# The most bytes of a body that is not a letter: a token, a key, a consent.
-_SMALL = 16 * 1024
-# Bodies of this size take less memory than their connection.
-_TINY = 64 * 1024
 _PLAIN = "application/octet-stream"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -70,6 +65,11 @@ class Caller:
     study: str
     seat: str
     digest: bytes
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """The study and the seat, under which requests of one caller are counted."""
+        return (self.study, self.seat)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ class RequestHandlers:
         self._bouncer = SignatureChecks(fingerprint)
         self._seats = Buckets(limits.rate, limits.burst)
         self._addresses = Buckets(limits.refusals, limits.refusals_burst)
-        self._memory = MemoryBudget(limits.in_memory)
-        self._strangers = MemoryBudget(limits.strangers)
+        self._bodies = BodyReader(limits)
         self._polls: dict[tuple[str, str], Count[bytes]] = {}
         self._warn_after = 0.0
 
@@ -143,8 +142,7 @@ class RequestHandlers:
         """The study of an invitation; the token is the proof, so no signature is needed."""
         self._check_stranger(request)
         fields = fields_of(request.query, "study")
-        async with self._held(request, _SMALL, self._strangers):
-            token = await self._body(request, _SMALL, None)
+        token = await self._bodies.of_stranger(request, None)
         return _plain(await self._callbacks.invitation(fields["study"], token))
 
     async def enrol(self, request: web.Request) -> web.Response:
@@ -152,8 +150,7 @@ class RequestHandlers:
         self._check_stranger(request)
         key = read_key(request.headers)
         caller = self._signed(request, key)
-        async with self._held(request, _SMALL, self._strangers):
-            body = await self._body(request, _SMALL, caller.digest)
+        body = await self._bodies.of_stranger(request, caller.digest)
         return _plain(await self._callbacks.enrol(caller.study, caller.seat, key, body))
 
     async def describe(self, request: web.Request) -> web.Response:
@@ -183,7 +180,7 @@ class RequestHandlers:
         fields = fields_of(request.query, "run", "before", "letters", "chain")
         run, before = run_of(fields), run_of(fields, "before")
         held = held_of(fields)
-        if self._polls.get((caller.study, caller.seat), Count()).keys() - {run, before}:
+        if self._polls.get(caller.name, Count()).keys() - {run, before}:
             raise Refusal(
                 409,
                 "at-work",
@@ -211,12 +208,12 @@ class RequestHandlers:
         mailbox = self._callbacks.mailbox(caller.study)
         progress = await mailbox.announced(letter, run=run_of(fields))
         if progress.position is None:
-            async with self._held(request, PART, self._memory) as held:
+            async with self._bodies.memory(request, PART, caller.name) as held:
                 await ask_for_body(request)
                 # Its digest is the letter's, which is checked where it is stored.
-                storing = mailbox.complete(letter, await self._body(request, PART, None))
+                storing = mailbox.complete(letter, await self._bodies.read(request, PART, None))
                 # What a small letter holds is not counted: it may end with its request.
-                progress = await (held.until(storing) if letter.size > _TINY else storing)
+                progress = await (held.until(storing) if letter.size > TINY else storing)
         elif isinstance(request.protocol, LimitedConnection):
             request.protocol.leave_unread()
         return _progress(progress)
@@ -232,8 +229,8 @@ class RequestHandlers:
         mailbox.check_announced(letter)
         # A part that is signed with the letter's digest is checked with the whole letter.
         digest = None if caller.digest == letter.digest else caller.digest
-        async with self._held(request, PART, self._memory) as held:
-            body = await self._body(request, PART, digest)
+        async with self._bodies.memory(request, PART, caller.name) as held:
+            body = await self._bodies.read(request, PART, digest)
             progress = await held.until(mailbox.append(letter, start, body))
         return _progress(progress)
 
@@ -330,13 +327,13 @@ class RequestHandlers:
         self._callbacks.seen(
             caller.study, caller.seat, program_version(request.headers.get("User-Agent"))
         )
-        self._seats.check((caller.study, caller.seat), "requests of one seat")
-        self._seats.take((caller.study, caller.seat))
+        self._seats.check(caller.name, "requests of one seat")
+        self._seats.take(caller.name)
         return caller
 
     def _charge(self, caller: Caller, size: int) -> None:
         """Large answers count as several requests."""
-        self._seats.take((caller.study, caller.seat), size / _TINY)
+        self._seats.take(caller.name, size / TINY)
 
     def _signed(self, request: web.Request, public: bytes) -> Caller:
         signed, digest = read_signed(request.headers), read_digest(request.headers)
@@ -347,51 +344,12 @@ class RequestHandlers:
     async def _empty(self, request: web.Request) -> Caller:
         """The caller of a request without a body."""
         caller = self._seated(request)
-        await self._body(request, 0, caller.digest)
+        await self._bodies.read(request, 0, caller.digest)
         return caller
-
-    async def _body(self, request: web.Request, limit: int, digest: bytes | None) -> bytes:
-        """A body of at most `limit` bytes with this digest, in time."""
-        if request.content_length is not None and request.content_length > limit:
-            raise too_large(limit, request.content_length)
-        if not request.can_read_body:
-            body = b""
-        else:
-            allowed = self.limits.headers + limit / self.limits.slowest
-            try:
-                async with asyncio.timeout(allowed):
-                    body = await read_whole(request, limit)
-            except TimeoutError:
-                raise Refusal(
-                    408, "slow", f"expected the body within {allowed:.0f} s, found less of it"
-                ) from None
-            except web.RequestPayloadError:
-                raise Refusal(400, "body", "the body is incomplete or invalid") from None
-        if digest is not None and await _digest(body) != digest:
-            raise Refusal(400, "digest", "the body does not match its digest")
-        return body
-
-    @asynccontextmanager
-    async def _held(
-        self, request: web.Request, limit: int, memory: MemoryBudget
-    ) -> AsyncIterator[HeldMemory]:
-        """Memory for the body of a request; waits until there is enough."""
-        size = min(request.content_length if request.content_length is not None else limit, limit)
-        if size <= _TINY and memory is self._memory:
-            # Small bodies do not wait for memory, so letters of a solve do not wait for
-            # contributions.
-            size = 0
-        await memory.take(size)
-        held = HeldMemory(memory, size)
-        try:
-            yield held
-        finally:
-            held.leave()
 
     @contextmanager
     def _polling(self, caller: Caller, run: bytes) -> Iterator[None]:
-        name = (caller.study, caller.seat)
-        polls = self._polls.setdefault(name, Count())
+        polls = self._polls.setdefault(caller.name, Count())
         if polls[run] >= self.limits.waiting:
             raise Refusal(
                 429,
@@ -407,7 +365,7 @@ class RequestHandlers:
             if not polls[run]:
                 del polls[run]
             if not polls:
-                self._polls.pop(name, None)
+                self._polls.pop(caller.name, None)
 
     def _check_recipient(self, caller: Caller, recipient: str) -> None:
         if not self._callbacks.takes_letters(caller.study, recipient):
@@ -441,11 +399,6 @@ class RequestHandlers:
         ):
             request.protocol.leave_unread()
         return answer
-
-
-async def _digest(body: bytes) -> bytes:
-    """The digest of a body; a large one is hashed in a thread."""
-    return await asyncio.to_thread(body_digest, body) if len(body) > _TINY else body_digest(body)
 
 
 async def let_wait(_: web.Request) -> None:
