@@ -419,6 +419,35 @@ def test_a_study_whose_disk_hangs_holds_up_no_other(tmp_path):
     asyncio.run(story())
 
 
+def test_large_letters_of_a_study_whose_disk_hangs_hold_up_none_of_another(tmp_path):
+    large = bytes(2**17)
+
+    async def story():
+        async with served_mailbox(tmp_path) as here, Mailbox(tmp_path / "other.db") as other:
+            here.callbacks.mailboxes["study-2"] = other
+            await here.line("bob")
+            disk, write = threading.Event(), here.mailbox._bodies.write
+            here.mailbox._bodies.write = lambda *part: disk.wait() and write(*part)
+            # As many as there may be threads for all studies together.
+            slow = [await here.line(f"seat {number}") for number in range(4)]
+            posting = [
+                asyncio.create_task(line.post(Letter(bytes([n]), line.seat, "bob", 0, large)))
+                for line in slow
+                for n in range(8)
+            ]
+            await asyncio.sleep(0.5)
+            quick = await here.line("alice", study="study-2")
+            await here.line("bob", study="study-2")
+            try:
+                await asyncio.wait_for(quick.post(letter(0, large)), 30)
+                assert not any(post.done() for post in posting)
+            finally:
+                disk.set()
+            await asyncio.wait_for(asyncio.gather(*posting), 60)
+
+    asyncio.run(story())
+
+
 def test_callers_without_a_handshake_keep_a_seat_waiting_for_a_second_at_most(
     tmp_path, monkeypatch
 ):

@@ -7,7 +7,6 @@ needs.
 """
 
 import asyncio
-import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -24,6 +23,7 @@ from sottovoce.course.held_time import HeldTime
 from sottovoce.course.letter_chain import HeldLetters
 from sottovoce.entropy import SystemEntropy
 from sottovoce.study.relay import Letter
+from sottovoce.transport.mailbox.body_writing import BodyWriter
 from sottovoce.transport.mailbox.committing import Committer, Job
 from sottovoce.transport.mailbox.letter_bodies import Connection
 from sottovoce.transport.mailbox.mailbox_database import AWAY, Database, Durable, SqliteDatabase
@@ -92,8 +92,7 @@ class Mailbox:
         self._taken: dict[str, int] = {}
         self._held_time = HeldTime()
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
-        # The running digests of uploads; a lost one is computed again.
-        self._hashes: dict[Place, tuple[int, hashlib._Hash]] = {}
+        self._writer = BodyWriter(self._database)
         # The parts of one letter are written one after the other.
         self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,7 +117,7 @@ class Mailbox:
         upload = None
         if letter.size > self._bodies.in_row:
             upload = -SystemEntropy().bits(_DRAWN_BITS) - 1
-            await asyncio.to_thread(self._write_whole, upload, body)
+            await self._writer.whole(upload, body)
         try:
             return await self._posted(
                 letter,
@@ -160,7 +159,7 @@ class Mailbox:
         async with self._turns.setdefault(letter.place, asyncio.Lock()):
             upload = self._store.check_part(self._reading, letter, start, data)
             if upload is not None:
-                await asyncio.to_thread(self._write_part, letter.place, upload, start, data)
+                await self._writer.part(letter.place, upload, start, data)
             now = self._clock()
             # The sender has the letter until it is complete, and sends again what a power cut
             # undid.
@@ -186,8 +185,7 @@ class Mailbox:
             if letter.size > self._bodies.in_row:
                 upload = self._store.check_part(self._reading, letter, 0, body)
             if letter.size > _SMALL:
-                # One visit to a thread: the digest, then the disk.
-                await asyncio.to_thread(self._write_checked, letter, upload, body)
+                await self._writer.checked(letter, upload, body)
             else:
                 letter.check(body)
             size = self._committed(letter.size)
@@ -205,24 +203,6 @@ class Mailbox:
     def _committed(self, size: int) -> int:
         """The bytes of a body that pass through the thread that commits."""
         return size if size <= self._bodies.in_row or self._bodies.in_transactions else 0
-
-    def _write_checked(self, letter: LetterSummary, upload: int | None, body: bytes) -> None:
-        letter.check(body)
-        if upload is not None:
-            self._write_whole(upload, body)
-
-    def _write_whole(self, upload: int, body: bytes) -> None:
-        self._bodies.write(upload, 0, body)
-        self._bodies.sync(upload)
-
-    def _write_part(self, place: Place, upload: int, start: int, data: bytes) -> None:
-        self._bodies.write(upload, start, data)
-        reached, running = self._hashes.get(place, (0, hashlib.sha256()))
-        if not start:
-            reached, running = 0, hashlib.sha256()
-        if reached == start:
-            running.update(data)
-            self._hashes[place] = (start + len(data), running)
 
     # Runs: the process that works at a seat.
 
@@ -321,9 +301,7 @@ class Mailbox:
     async def forget(self, session: bytes) -> None:
         """Drop everything of a finished session."""
         await self._committer.submit(lambda to: self._store.forget(to, session))
-        self._hashes = {
-            place: running for place, running in self._hashes.items() if place.session != session
-        }
+        self._writer.forget(session)
 
     async def take(self, recipient: str, session: bytes) -> None:
         """Drop the bodies for a recipient in a session that has ended for it."""
@@ -346,6 +324,7 @@ class Mailbox:
             self._wake(recipient)
         await asyncio.to_thread(self._deaf)
         await asyncio.to_thread(self._committer.close)
+        await asyncio.to_thread(self._writer.close)
         self._reading.close()
 
     def _check_size(self, letter: LetterSummary) -> None:
@@ -460,38 +439,21 @@ class Mailbox:
 
     async def _finish(self, letter: LetterSummary) -> Progress:
         """Check the digest of a complete upload, and post it."""
-        reached, running = self._hashes.pop(letter.place, (0, hashlib.sha256()))
         upload = self._store.upload_of(self._reading, letter)
-        if upload is not None:
-            if reached != letter.size:
-                running = await asyncio.to_thread(self._hash_again, upload)
-            await asyncio.to_thread(self._bodies.sync, upload)
-        digest = running.digest()
+        digest, is_ours = await self._writer.finish(letter, upload)
         try:
             position = await self._posted(letter, lambda to: self._store.finish(to, letter, digest))
         except Refusal as problem:
             if problem.kind != "digest":
                 raise
             await self._committer.submit(lambda to: self._store.discard(to, letter))
-            if reached == letter.size:
+            if is_ours:
                 raise
             # A power cut took parts that were counted before this process: they are sent again.
             raise Refusal(
                 409, "offset", f"{letter.place}: parts of it were lost", facts={"received": 0}
             ) from None
         return Progress(letter.size, position)
-
-    def _hash_again(self, upload: int) -> "hashlib._Hash":
-        """The digest of an upload that began before this process."""
-        running, start = hashlib.sha256(), 0
-        connection = self._database.open(writing=False)
-        try:
-            while data := self._bodies.read(connection, upload, start):
-                running.update(data)
-                start += len(data)
-        finally:
-            connection.close()
-        return running
 
 
 def _ring(waiter: asyncio.Future[None]) -> None:
