@@ -297,6 +297,8 @@ def test_a_file_that_was_changed_is_refused(path: Path, change: Callable[[bytes]
         file.unlink()
         with pytest.raises(JournalError, match="cannot be used"):
             list(journal.steps(b"s"))
+    with Journal(path, key=KEY) as journal, pytest.raises(JournalError, match="is missing"):
+        list(journal.steps(b"s"))
 
 
 def test_pieces_of_an_earlier_version_are_moved_into_files(path: Path) -> None:
