@@ -49,10 +49,10 @@ def accuracy(
             "--askers", help="With --defaults: how each site fares with documents of its own kind."
         ),
     ] = False,
-    own_columns: Annotated[
+    own_scores: Annotated[
         bool,
         typer.Option(
-            "--own-columns", help="With --askers: also with each site's own scores in its rows."
+            "--own-scores", help="With --askers: also with scores of each site's own model."
         ),
     ] = False,
     splits: Annotated[int, typer.Option(min=1, help="With --defaults: over how many splits.")] = 1,
@@ -72,12 +72,12 @@ def accuracy(
       python -m benchmarks accuracy --data annotated/ --types Disease,Symptom --json
       python -m benchmarks accuracy --data datasets/ --defaults --encoder wordllama
       python -m benchmarks accuracy --data notes.csv --defaults --splits 3
-      python -m benchmarks accuracy --data notes.csv --defaults --askers --own-columns
+      python -m benchmarks accuracy --data notes.csv --defaults --askers --own-scores
     """
     if defaults:
         asked = {"text": text, "label": label, "group": group}
         sets = _contests(data, asked, peers=peers, encoder=encoder, splits=splits)
-        sets = [replace(contest, own_columns=own_columns) for contest in sets]
+        sets = [replace(contest, own_scores=own_scores) for contest in sets]
         _show_contests(sets, peers=peers, askers=askers, as_json=as_json)
         return
     from benchmarks.accuracy.accuracy import AccuracySetting

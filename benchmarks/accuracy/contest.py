@@ -8,7 +8,7 @@ all text in one place, and the same logistic regression at each site alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.accuracy.accuracy import KEY, SplitPair, label_of, simulated_peers
-from benchmarks.accuracy.own_columns import CrossFittedColumns, CrossFittedScores
 from sottovoce.estimators.own_model import OwnModel, own_thresholds, rows_by_class
 from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
@@ -40,12 +39,8 @@ Names = NDArray[np.str_]
 IID, BY_TOPIC = "iid", "by topic"
 # By topic, so much of each class is with one site, and the rest anywhere.
 _AT_HOME = 0.7
-# Weights of a site's own scores, and whether its model knows how frequent classes are there.
-_OWN_COLUMNS = {
-    "own columns": (1.0, False),
-    "light": (0.25, False),
-    "balanced": (0.25, True),
-}
+# What scores of a site's own model may weigh.
+_OWN_WEIGHTS = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class CorpusContest:
     peers: int = 4
     encoder: EncoderName | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    own_columns: bool = False
+    own_scores: bool = False
 
     def rows(self) -> Iterator[dict[str, object]]:
         """For each way of spreading documents over sites, everybody's accuracy and macro-F1."""
@@ -84,8 +79,8 @@ class CorpusContest:
         `alone` is a site's own model, `joint` the joint one, `own or joint` the joint one at the
         site's class frequencies, or its own where that is clearly better on documents held out;
         means over the sites' test documents, and the site that loses most by not being alone. With
-        `own_columns` also the joint model of rows that have the scores of the site's own model as
-        further columns, at the site's class frequencies.
+        `own_scores` also the joint model of rows with scores of the site's own model, by their
+        weight.
         """
         for spread in (IID, BY_TOPIC):
             sites = [site for pair in self.pairs for site in self._sites(pair, spread)]
@@ -114,12 +109,13 @@ class CorpusContest:
         totals, right = rows_by_class(plan, pair.train), joint.accuracy(judged_by)
         tests = spread_documents(pair.test, self.peers, spread)
         further = {
-            name: CrossFittedColumns.learn(joint, parts, CrossFittedScores(plan, *settings))
-            for name, settings in (_OWN_COLUMNS if self.own_columns else {}).items()
+            f"own scores {weight:g}": PlainText.learn(_with_own(plan, weight), parts, key=KEY)
+            for weight in (_OWN_WEIGHTS if self.own_scores else ())
         }
-        for part, judged, test in zip(parts, held_out, tests, strict=True):
+        for number, part in enumerate(parts):
+            judged, test = held_out[number], tests[number]
             mine = rows_by_class(plan, part)
-            at = own_thresholds(plan.labels, totals, mine, accuracy=right)
+            at = own_thresholds(plan, totals, mine, accuracy=right)
             own = OwnModel.learn(plan, part, joint=joint.accuracy(judged, at), thresholds=at)
             alone, together = own.model.accuracy(test), joint.accuracy(test)
             chosen = alone if own.is_preferred else joint.accuracy(test, at)
@@ -129,7 +125,7 @@ class CorpusContest:
                     "alone": alone,
                     "joint": together,
                     "own or joint": chosen,
-                    **{name: model.accuracy(part, test, at) for name, model in further.items()},
+                    **{name: model.at(number).accuracy(test) for name, model in further.items()},
                 },
             )
 
@@ -155,6 +151,10 @@ class CorpusContest:
             class_weight=class_weight(AUTO, about, exclusive=True),
             held_out=held_out(AUTO, about),
         )
+
+
+def _with_own(plan: StudyPlan, weight: float) -> StudyPlan:
+    return replace(plan, beside=replace(plan.beside, own_weight=weight))
 
 
 def spread_documents(

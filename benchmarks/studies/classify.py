@@ -135,7 +135,7 @@ class Parties:
         roster, identities = draw_roster(PEERS, entropy=entropy)
         study = Study(plan, roster)
         totals = Totals(ROWS, (ROWS, ROWS), PEERS)
-        solution = solve_plan(plan, totals, alpha=1.0, ends=Ends(256 * CEILING)).solution
+        solution = solve_plan(plan, totals, Candidate(), ends=Ends(256 * CEILING)).solution
         halves, shared = (IDF_HALVES,) * plan.features, study.on_shares
         scores = ScorePlan.fit(plan, halves, solution, on_shares=shared)
         theta = np.random.default_rng(4).normal(size=scores.shape) / 4

@@ -58,7 +58,7 @@ class QuorumParties:
         roster, identities = roster_for(Engine.QUORUM, names, entropy=entropy)
         study = Study(plan, roster)
         totals = Totals(rows, (rows, rows), names)
-        solution = solve_plan(plan, totals, alpha=1.0, ends=ends).solution
+        solution = solve_plan(plan, totals, Candidate(), ends=ends).solution
         scores = ScorePlan.fit(plan, tuple(halves), solution)
         weights = scores.folded(np.random.default_rng(4).normal(size=scores.shape) / 4)
         quorum = study.quorum

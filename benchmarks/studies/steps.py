@@ -69,7 +69,7 @@ class StepCounter(Meddler):
             study, totals_told.totals, totals_told.peers, sender=study.roster.coordinator
         )
         ends = Ends(totals_told.ceiling_parts, totals_told.floor_share)
-        return len(solve_plan(study.plan, totals, alpha=study.plan.alphas[-1], ends=ends).steps)
+        return len(solve_plan(study.plan, totals, study.plan.candidates[-1], ends=ends).steps)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Steps:
             Ends(rounded_up(still)),
         ]
         idf, mean, unmoved = (
-            len(solve_plan(plan, prepared.totals, alpha=plan.alphas[0], ends=end).steps)
+            len(solve_plan(plan, prepared.totals, plan.candidates[0], ends=end).steps)
             for end in ends
         )
         return cls(mean, idf, unmoved)
@@ -119,7 +119,7 @@ def _moved_ends(
         moved = deepcopy(moments)
         point.move(moved)
         words += told_parts(plan, moved, point, fraction_bits=bits).words
-    penalties = penalties_of(plan, len(point.point) + 1, plan.alphas[0])
+    penalties = penalties_of(plan, len(point.point) + 1, plan.candidates[0])
     weight = float(prepared.totals.rows)
     spectrum = ToldSpectrum.opened(words)
     return point.ends(spectrum, penalties, weight=weight, all_peers=True).ends

@@ -56,7 +56,7 @@ def test_a_fact_stands_where_people_read_it(fact: Fact) -> None:
     assert fact.stands_in
     for place in fact.stands_in:
         if place == CARD:
-            shown = card(beside=Blocks(kernel=64))
+            shown = card(beside=Blocks(kernel=64, own_weight=0.5))
             assert fact.applies(shown.study)
             assert f"- {fact.says}\n" in shown.markdown()
         else:

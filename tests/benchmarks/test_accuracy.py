@@ -149,6 +149,6 @@ def test_defaults_stand_beside_one_place_and_sites_beside_themselves(tmp_path) -
     whole, by_topic = json.loads(done.stdout)["rows"]
     assert whole["joint"] == whole["own or joint"] == "100.0"
     assert float(by_topic["own or joint, worst site"]) >= float(by_topic["joint, worst site"])
-    done = CliRunner().invoke(app, [*command, "--askers", "--own-columns"])
+    done = CliRunner().invoke(app, [*command, "--askers", "--own-scores"])
     whole, _ = json.loads(done.stdout)["rows"]
-    assert whole["own columns"] == whole["light"] == whole["balanced"] == "100.0"
+    assert whole["own scores 0.25"] == whole["own scores 1"] == "100.0"

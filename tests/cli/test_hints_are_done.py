@@ -69,6 +69,9 @@ FILES = {
     "restore the newest copy of the whole folder, including the journal": (
         f"{BACKUP}test_a_coordinator_comes_back_whole_and_with_its_key"
     ),
+    "put … back from a copy of its folder": (
+        "tests/study/test_own_scores.py::test_a_missing_or_damaged_own_model_is_named"
+    ),
     "rename one of them in the first line of the file": f"{HERE}test_a_table",
     "remove the blank line": f"{HERE}test_a_table",
     "name another place, or move it away first": f"{HERE}test_a_file_in_the_way",

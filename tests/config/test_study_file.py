@@ -13,6 +13,7 @@ from sottovoce.config.deadlines import Deadlines, duration, in_words
 from sottovoce.config.plan_settings import KEYS
 from sottovoce.config.study_file import example, load_study, parse_study
 from sottovoce.errors import InputError
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.choices import Contribution, DictionaryKind, Engine, Verdict
 from sottovoce.study.plan import InsecureToyPlan, StudyPlan
@@ -278,7 +279,7 @@ def test_columns_beside_a_joint_dictionary_are_distrusted_wherever_they_come_to_
     for width in (plan.width, plan.width - 5):
         expected = np.full(width, 3.0)
         expected[-2] = 1.5  # the last but the bias
-        assert penalties_of(alone, width, 3.0).tolist() == expected.tolist()
+        assert penalties_of(alone, width, Candidate(3.0)).tolist() == expected.tolist()
     page = StudyCard(replace(parse_study(text), plan=alone).rehearsed()).markdown()
     assert "- Distrusted, with 0.5 times the penalty: age." in page
     with pytest.raises(InputError, match=r"distrusted: .* found 'agge'") as refused:

@@ -101,10 +101,14 @@ def _named_places() -> list[str]:
     return [*places, f"{ledger}.head", f"{ledger}.receipt"]
 
 
+# A study with every file that a home may have.
+MORE = "evaluations = 3\nown_weight = 0.5\n"
+
+
 def test_the_page_names_every_file_of_a_home_and_none_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = homes(tmp_path, monkeypatch, features="8", stage="1 minute", more="evaluations = 3\n")
+    net = homes(tmp_path, monkeypatch, features="8", stage="1 minute", more=MORE)
     for home in tmp_path.iterdir():
         (home / "sottovoce.toml").write_text("# what this site agrees to\n", encoding="utf-8")
     files_seen: set[Path] = set()

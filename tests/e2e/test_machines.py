@@ -40,6 +40,15 @@ def test_processes_choose_the_kernel_width_that_memory_chooses(
     assert chosen == {place.scene.chosen()}
 
 
+def test_processes_label_with_the_scores_of_their_own_models(founded: Founded) -> None:
+    place = founded(release="sealed", more="own_weight = [0, 0.5]", documents=200)
+    place.start("coordinator", "north", "valley")
+    place.start("harbour", stay=True)
+    assert place["valley"].result()["weights"] is None
+    place.start("valley", ask=30)
+    assert place["valley"].result()["labels"] == place.scene.labels("valley", 30)
+
+
 STAGES = ("agreement", "dictionary", "training")
 
 

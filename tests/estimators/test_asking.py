@@ -1,5 +1,6 @@
 """A fitted study as scikit-learn's tools want a classifier, and studies in folds."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from sottovoce.estimators.peer_parts import LeftOutWarning
 from sottovoce.estimators.text_classifier import TextClassifier
 from sottovoce.estimators.validation import PlanSearch
 from sottovoce.sources import open_source
-from sottovoce.study import InsecureToyPlan
+from sottovoce.study import InsecureToyPlan, StudyPlan
+from sottovoce.text.blocks import Blocks
 from sottovoce.text.documents import Document
 from sottovoce.text.labels import Labels
 
@@ -222,18 +224,21 @@ def test_a_peer_says_what_is_frequent_at_its_site_more_readily() -> None:
 
 
 def test_thresholds_follow_the_frequencies() -> None:
-    labels, at = Labels(("a", "b", "c")), partial(own_thresholds, accuracy=0.5)
+    labels, at = StudyPlan("three", Labels(("a", "b", "c"))), partial(own_thresholds, accuracy=0.5)
     joint, own = np.array([50.0, 50.0, 0.0]), np.array([90.0, 10.0, 0.0])
     first, second, third = at(labels, joint, own)
     assert first == pytest.approx(-0.5 * np.log(97.5 / 115 / 0.5))
     assert second == pytest.approx(-0.5 * np.log(17.5 / 115 / 0.5))
     assert third == 0.0
-    two = Labels(("a", "b"))
+    two = StudyPlan("two", Labels(("a", "b")))
     (moved,) = at(two, joint[:2], own[:2])
     assert moved == pytest.approx(-0.5 * np.log(15 / 95))
     assert not at(labels, joint, joint).any()
     assert not at(labels, joint, np.zeros(3)).any()
-    assert not at(Labels(("a", "b"), exclusive=False), joint[:2], own[:2]).any()
+    overlapping = StudyPlan("several", Labels(("a", "b"), exclusive=False))
+    assert not at(overlapping, joint[:2], own[:2]).any()
+    # Scores of the site's own model know its frequencies.
+    assert not at(replace(labels, beside=Blocks(own_weight=0.5)), joint, own).any()
     assert at(two, np.array([1e6, 1.0]), np.array([0.0, 1e6])) == -1.0
     # A better model leaves less to frequencies.
     accurate = own_thresholds(two, joint[:2], own[:2], accuracy=0.98)
@@ -242,7 +247,7 @@ def test_thresholds_follow_the_frequencies() -> None:
 
 def test_a_threshold_is_where_normal_scores_are_of_either_class_as_often() -> None:
     """Made-up scores as ridge regression gives them, and a site with other frequencies."""
-    draw, two = np.random.default_rng(3), Labels(("a", "b"))
+    draw, two = np.random.default_rng(3), StudyPlan("two", Labels(("a", "b")))
     for distance, accuracy in ((1.0, 0.691), (2.0, 0.841), (3.0, 0.933)):
         between = 2 * distance**2 / (4 + distance**2)
         classes = draw.random(200_000) < 0.2

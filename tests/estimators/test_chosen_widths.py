@@ -49,7 +49,9 @@ def check_shown(folder: Path, model: TextClassifier) -> None:
     with patch.object(screen, "say") as say:
         show_study(known)
     assert any(known.told_model in str(call) for call in say.call_args_list)
-    assert chosen(known) == {"chosen": {"alpha": 1.0, "kernel_width": model.kernel_width_}}
+    numbers = {"alpha": 1.0, "kernel_width": model.kernel_width_}
+    numbers |= {"kernel_weight": None, "own_weight": None}
+    assert chosen(known) == {"chosen": numbers}
     path.write_bytes(b"damaged")
     assert site_chosen(joined) is None
     path.unlink()

@@ -20,6 +20,7 @@ from sottovoce.paillier import Ciphertext, decrypt_residues
 from sottovoce.protocols.view import leaves
 from sottovoce.rados import solve
 from sottovoce.study.attempts import Attempt, Stage
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.queries.entities import (
     EntityQuestion,
@@ -66,7 +67,7 @@ def twin(model: Any, entities: Entities, alpha: float | None = None) -> np.ndarr
     blocks = peer_blocks(outcome, entities)
     columns = joined_columns(outcome, entities).reshape(blocks[0].rows.shape)
     b = sum(block.moments.products for block in blocks)
-    penalties = penalties_of(outcome.study.plan, columns.shape[1], alpha or model.alpha)
+    penalties = penalties_of(outcome.study.plan, columns.shape[1], Candidate(alpha or model.alpha))
     return solve(columns.T @ columns, b, penalty=penalties)
 
 

@@ -1,6 +1,7 @@
 """A coordinator and its sites in one process, over real TLS on loopback, with toy keys."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,12 @@ from sottovoce.course.news import StudyStopped
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.keyfiles import storage
 from sottovoce.node.api import ConsentQuestion, EvaluationTables, Joined, JoinOptions
-from sottovoce.node.coordinator.serving import cancel_study, create_study, run_coordinator
+from sottovoce.node.coordinator.serving import (
+    cancel_study,
+    create_study,
+    invite_again,
+    run_coordinator,
+)
 from sottovoce.node.events import Event, Listening
 from sottovoce.node.memberships import CoordinatorPlace, InvitationToken, Membership
 from sottovoce.node.seat.retrying_line import RetryingLine
@@ -280,3 +286,13 @@ def network(root: Path, *, documents: int = 120, sites: int = 3, **changes: str)
     made = Network(root, study_text(peers=more, **changes), mine)
     made.create()
     return made
+
+
+def lost(net: Network, seat: str) -> None:
+    """The disk of a site is gone; it is invited again."""
+    membership = net.membership(seat)
+    shutil.rmtree(membership.folder)
+    organisation = next(token.organisation for token in net.tokens if seat in token.seats)
+    token = invite_again(net.place, net.study, organisation, read=read_toy)
+    others = tuple(token for token in net.tokens if token.organisation != organisation)
+    net.tokens = (*others, token)

@@ -112,7 +112,9 @@ class Case:
     def theta(self, *peers: str, alpha: float | None = None) -> NDArray[np.float64]:
         """The plaintext learner's weights from these peers' pooled rows."""
         moments = joined(map(self._moments_of, peers or self.outcome.trained.peers))
-        penalties = penalties_of(self.plan, moments.features, alpha or self.plan.alphas[0])
+        first = self.plan.candidates[0]
+        candidate = first if alpha is None else replace(first, alpha=alpha)
+        penalties = penalties_of(self.plan, moments.features, candidate)
         return solve(moments.second, moments.products, penalty=penalties)
 
     def _moments_of(self, peer: str) -> Moments:

@@ -404,5 +404,5 @@ def _theta(case: Case, model: Any, trained: Any) -> Any:
         local_moments(case.study, prepared, training_side(party, case.documents[name]))
         for name in trained.peers
     )
-    penalties = penalties_of(case.plan, moments.features, case.plan.alphas[0])
+    penalties = penalties_of(case.plan, moments.features, case.plan.candidates[0])
     return solve(moments.second, moments.products, penalty=penalties)

@@ -47,7 +47,7 @@ from sottovoce.text.labels import Labels
         ({"dictionary": "given", "words": ("a", "b")}, "as many features as words"),
         (
             {"alpha": (1.0, 2.0), "release": "margin"},
-            "expected one penalty and one kernel width where scores are released",
+            "expected one model where scores are released",
         ),
         ({"query_budget": 0}, "query_budget of at least 1"),
         ({"kappa": 20}, "kappa of at least 40"),

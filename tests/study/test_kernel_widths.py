@@ -36,7 +36,7 @@ def alone(case: Case, width: float) -> np.ndarray:
     theta[kept] = solve(
         moments.second[np.ix_(kept, kept)],
         moments.products[kept],
-        penalty=penalties_of(case.plan, moments.features, 1.0)[kept],
+        penalty=penalties_of(case.plan, moments.features, Candidate())[kept],
     )
     return theta
 

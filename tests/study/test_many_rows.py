@@ -44,7 +44,7 @@ def test_no_number_of_rows_is_refused_wherever_their_spectrum_ends(rows: int, sh
     assert rounding < 0.5 * DEFAULT.alphas[0]
     top = rows * row_weight(rows) * moved_norm(DEFAULT) ** 2
     solve = solve_plan(
-        DEFAULT, totals, alpha=DEFAULT.alphas[0], ends=Ends(int(share * top * END_PARTS))
+        DEFAULT, totals, DEFAULT.candidates[0], ends=Ends(int(share * top * END_PARTS))
     )
     assert solve.lift >= 0
     bounds_of(DEFAULT, totals, peers=3)

@@ -90,7 +90,7 @@ def exact_weights(outcome: StudyOutcome) -> np.ndarray:
         mine = training_side(outcome.parties[name], documents[name])
         moments.append(local_moments(study, prepared, mine))
     whole = joined(moments)
-    penalties = penalties_of(study.plan, model.space.width, model.candidate.alpha)
+    penalties = penalties_of(study.plan, model.space.width, model.candidate)
     theta = solve(whole.second, whole.products, penalty=penalties)
     return model.scores.folded(theta)
 

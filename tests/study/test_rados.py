@@ -43,7 +43,7 @@ def twin(case: Case, seeds: Seeds, documents: list[Any]) -> list[Classes]:
         local_moments(case.study, Prepared(*known), side, seed=seeds.seeds_used[id(side[0])])
         for side in sides
     )
-    penalties = penalties_of(case.plan, moments.features, case.plan.alphas[0])
+    penalties = penalties_of(case.plan, moments.features, case.plan.candidates[0])
     theta = solve(moments.second, moments.products, penalty=penalties)
     rows = FeatureReader(model.space, model.key).read(documents).unit()
     return case.plan.labels.decide(rows @ theta)

@@ -14,6 +14,7 @@ from sottovoce.errors import ViolationError
 from sottovoce.numbers.rounding import rounded_up
 from sottovoce.rados import Moments, joined
 from sottovoce.study import InsecureToyPlan
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.queries.scoring import ScorePlan
 from sottovoce.study.stages.centring import END_PARTS, WHOLE, Reference, ToldSpectrum, moved_norm
 from sottovoce.study.stages.contributions import end_parts, penalties_of, solve_plan, told_parts
@@ -65,7 +66,7 @@ def test_both_ends_hold_and_the_model_is_the_same(seed, alpha, guess, left) -> N
     rng = np.random.default_rng(seed)
     features, bias = int(rng.integers(2, 12)), float(rng.choice([0.3, 1.0, 0.05]))
     plan = plan_of(features, distrusted=(0,), epsilon=0.5, weighting=Weighting(bias=bias))
-    penalties = penalties_of(plan, features + 1, alpha)
+    penalties = penalties_of(plan, features + 1, Candidate(alpha))
     frequency = rng.uniform(0.02, 0.95, features)
     peers = []
     for _ in range(int(rng.integers(2, 5))):
@@ -141,7 +142,7 @@ def test_text_is_solved_in_two_thirds_of_the_steps() -> None:
         for _ in range(3)
     ]
     reference = Reference.of(plan, tuple(halves.tolist()))
-    penalties = penalties_of(plan, 401, 1.0)
+    penalties = penalties_of(plan, 401, Candidate())
     totals = Totals(2100, (1100, 1000), ("a", "b", "c"))
     before = sum(end_parts(peer, fraction_bits=20) for peer in peers)
     for peer in peers:
@@ -150,7 +151,7 @@ def test_text_is_solved_in_two_thirds_of_the_steps() -> None:
     result = reference.ends(after, penalties, weight=2100, all_peers=True)
     still = replace(result.ends, ceiling_parts=before, floor_share=WHOLE)
     fewer, more = (
-        len(solve_plan(plan, totals, alpha=1.0, ends=ends).steps) for ends in (result.ends, still)
+        len(solve_plan(plan, totals, Candidate(), ends=ends).steps) for ends in (result.ends, still)
     )
     assert fewer < 0.65 * more
 
@@ -164,7 +165,7 @@ def test_the_bias_of_the_model_comes_back_exactly() -> None:
     solution = solve_plan(
         plan,
         Totals(100, (50, 50), ()),
-        alpha=1.0,
+        Candidate(),
         ends=reference.ends(ToldSpectrum(2560, 320), np.ones(4), weight=100, all_peers=True).ends,
     ).solution
     scores = ScorePlan.fit(plan, (3, 4, 6), solution)

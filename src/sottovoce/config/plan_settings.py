@@ -78,6 +78,7 @@ def _penalty(value: Any) -> float | tuple[float, ...]:
 
 _PAIR = SettingKind("a list of the fewest and the most, such as [1, 2]", _pair)
 _NUMBERS = SettingKind("a list of numbers, such as [-0.5, 0, 0.5]", listed(is_number))
+_WEIGHT = SettingKind("a number, or a list of them to choose from", _penalty)
 _PENALTY = SettingKind("a number above 0, or a list of them to choose from", _penalty)
 
 # Why the study is done: plain text for the card.
@@ -108,8 +109,9 @@ KEYS: Mapping[str, SettingKind] = {
     "encoder": TEXT,
     "encoder_weight": NUMBER,
     "kernel": _or_auto(WHOLE),
-    "kernel_weight": NUMBER,
+    "kernel_weight": _PENALTY,
     "kernel_width": _PENALTY,
+    "own_weight": _WEIGHT,
     "dictionary": one_of(DictionaryKind),
     "words": TEXTS,
     "select": one_of(SELECTION_RULES),
@@ -172,6 +174,7 @@ _OF_TEXT = frozenset(
         ),
         *("tail_idf", "tail_of", "words_per_document"),
         *("encoder", "encoder_weight", "kernel", "kernel_weight", "kernel_width"),
+        "own_weight",
         *("dictionary", "words", "select", "bucket_bits", "small_cells", "feature_min_peers"),
         *("tf_cap", "idf", "bias", "scaled", "centre"),
     }

@@ -18,7 +18,6 @@ from sottovoce.estimators.plain_text import PlainText, on_side
 from sottovoce.study import StudyPlan
 from sottovoce.study.queries.thresholds import LARGEST_THRESHOLD
 from sottovoce.text.documents import Document
-from sottovoce.text.labels import Labels
 from sottovoce.text.reading import Level
 from sottovoce.text.splits import Side
 
@@ -30,14 +29,16 @@ _JOINT_DOCUMENTS = 5
 _LEAST_RIGHT, _MOST_RIGHT = 0.5, 0.995
 
 
-def own_thresholds(labels: Labels, joint: Floats, own: Floats, *, accuracy: float) -> Floats:
+def own_thresholds(plan: StudyPlan, joint: Floats, own: Floats, *, accuracy: float) -> Floats:
     """The thresholds of a site, a score each, from rows by class: all sites' and its own.
 
     A class that is more frequent here than elsewhere gets a lower one, by the logarithm of the
     ratio. `accuracy` is that of the joint model: the better it is, the less do frequencies matter.
-    Labels that overlap, and classes that nobody has, get 0.
+    Labels that overlap, and classes that nobody has, get 0; so do all where rows have scores of the
+    site's own model, which knows these frequencies.
     """
-    if not labels.exclusive or not own.sum() or not joint.sum():
+    labels = plan.labels
+    if plan.beside.has_own_scores or not labels.exclusive or not own.sum() or not joint.sum():
         return np.zeros(labels.width)
     shares, more = joint / joint.sum(), _JOINT_DOCUMENTS * len(joint)
     mine = (own + more * shares) / (own.sum() + more)

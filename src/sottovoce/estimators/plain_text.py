@@ -1,8 +1,8 @@
 """The plaintext twin of a sealed study: same reading, features and closed form, in one place."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
@@ -17,6 +17,7 @@ from sottovoce.study.choices import DictionaryKind
 from sottovoce.study.queries.score_shares import decided
 from sottovoce.study.rare_classes import without_rare
 from sottovoce.study.stages.contributions import penalties_of
+from sottovoce.study.stages.own_models import learn_own_scores
 from sottovoce.study.stages.preparation import agreed_dictionary
 from sottovoce.study.totals import Totals, row_weight
 from sottovoce.text.dictionary.counts import Counts
@@ -27,6 +28,7 @@ from sottovoce.text.documents import Document
 from sottovoce.text.features import FeatureReader, FeatureSpace
 from sottovoce.text.labels import Classes
 from sottovoce.text.occurrences import PieceMemory
+from sottovoce.text.own_scores import OwnScores
 from sottovoce.text.passes import Examples, rounded_count, training_examples
 from sottovoce.text.splits import Side
 
@@ -42,6 +44,8 @@ class PlainText:
     space: FeatureSpace
     key: DictionaryKey = field(repr=False)
     theta: Floats = field(repr=False)
+    owns: tuple[OwnScores, ...] = field(default=(), repr=False)
+    """Each part's own model, if rows have its scores; without one these columns are zero."""
 
     @classmethod
     def learn(
@@ -65,14 +69,26 @@ class PlainText:
         counts = reduce(add, tallies)
         words = _dictionary(plan, counts)
         space = FeatureSpace(words, plan.reading, plan.weighting, plan.columns, plan.beside)
+        owns: tuple[OwnScores, ...] = ()
+        if plan.beside.own_scores:
+            learnt = partial(learn_own_scores, plan, space, key=key, memory=memory)
+            owns = tuple(learnt(part) for part in training)
+        spaces = [replace(space, own=own) for own in owns] or [space] * len(training)
+        fewest = plan.min_documents
         blocks = (
             block
-            for part in training
+            for part, its in zip(training, spaces, strict=True)
             for block in training_examples(
-                part, space, plan.labelled, fewest=plan.min_documents, key=key, memory=memory
+                part, its, plan.labelled, fewest=fewest, key=key, memory=memory
             )
         )
-        return cls(plan, space, key, _learnt(plan, counts, blocks, width=space.width))
+        return cls(plan, space, key, _learnt(plan, counts, blocks, width=space.width), owns)
+
+    def at(self, number: int) -> "PlainText":
+        """Return the model as one part asks it, with the scores of that part's own model."""
+        if not self.owns:
+            return self
+        return replace(self, space=replace(self.space, own=self.owns[number]))
 
     def predict(
         self, documents: Sequence[Document], thresholds: Floats | None = None
@@ -109,7 +125,7 @@ def _learnt(plan: StudyPlan, counts: Counts, blocks: Iterable[Examples], *, widt
     def heavy(targets: NDArray[np.int8]) -> Floats | None:
         return None if by_class is None else by_class[_numbers(targets)]
 
-    penalty = penalties_of(plan, width, plan.alphas[0]) / row_weight(rounded_up(counts.rows))
+    penalty = penalties_of(plan, width, plan.candidates[0]) / row_weight(rounded_up(counts.rows))
     if counts.rows < width:
         few = list(blocks)
         rows = sparse.vstack([piece.rows for piece in few], format="csr")

@@ -160,7 +160,7 @@ class SealedEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn
         plan = self._settled_plan
         documents, joint = self.federation_.documents[peer], self.evaluate(peer=peer).accuracy
         thresholds = own_thresholds(
-            plan.labels,
+            plan,
             np.array(self._outcome.trained.totals.by_class, np.float64),
             rows_by_class(plan, documents),
             accuracy=self.evaluation_.accuracy,

@@ -103,7 +103,8 @@ class TextClassifier(SealedEstimator):
     kernel : how many columns make the model a kernel machine of the encoder's vectors (without an
         encoder, of words and tail); "auto" is some where there are many classes.
     kernel_width : how close two vectors must be to be alike; smaller is wider. Of a tuple of widths
-        one is chosen jointly; each has `kernel` columns, which cost as many more.
+        one is chosen jointly (so of weights); each has `kernel` columns, which cost as many more.
+    own_weight : weight of scores of each site's own model; (0, 0.5) chooses whether to use them.
     level : "document", "sentence" or "token": what one label is for.
     labelling : "label" (the document's own), or how entities that were marked give classes to
         rows: "types" (several at once), "levels" (these and the document's own label, in one
@@ -116,8 +117,7 @@ class TextClassifier(SealedEstimator):
         "root" (half of the way); "auto" is "root" for documents and sentences.
     rare : what becomes of a class with too few documents: "leave out", "other" or "stop".
     query_budget : how many documents each peer may have labelled; None: two a feature, or 512.
-    held_out : the share of documents that `evaluate` is done on, and nobody learns from; "auto" is
-        about 100: a twentieth to a tenth of all, and more where that were fewer than forty.
+    held_out : the share of documents to evaluate with, which nobody learns from; "auto": some 100.
     operating_point : the threshold above which the second of two classes is said, or one by
         class, {"urgent": 0.2}; scores are near -1 and 1, and without it the threshold is 0.
     contribution : "exact" moments of a peer's documents, or "rados", those of a sample.
@@ -144,8 +144,9 @@ class TextClassifier(SealedEstimator):
         encoder: Any = "none",
         encoder_weight: float | str = "auto",
         kernel: int | str = "auto",
-        kernel_weight: float | str = "auto",
+        kernel_weight: float | tuple[float, ...] | str = "auto",
         kernel_width: float | tuple[float, ...] | str = "auto",
+        own_weight: float | tuple[float, ...] | str = "auto",
         level: str = "document",
         labelling: str = "label",
         entities: tuple[str, ...] = (),
@@ -183,6 +184,7 @@ class TextClassifier(SealedEstimator):
         self.kernel = kernel
         self.kernel_weight = kernel_weight
         self.kernel_width = kernel_width
+        self.own_weight = own_weight
         self.level = level
         self.labelling = labelling
         self.entities = entities

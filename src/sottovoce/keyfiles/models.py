@@ -10,6 +10,7 @@ study, whose hash it names.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from sottovoce.errors import (
     ViolationError,
 )
 from sottovoce.keyfiles import storage
+from sottovoce.keyfiles.own_models import own_path, read_own_model, write_own_model
 from sottovoce.numbers.fixed import Scale
 from sottovoce.paillier import Ciphertext, Layout
 from sottovoce.protocols.identities import SIGNATURE_BYTES, Identity, Pins
@@ -116,14 +118,34 @@ def write_model(
     identity: Identity,
     replace: bool = False,
 ) -> None:
-    """Write a peer's part, signed by its identity; the file is whole or not there."""
+    """Write a peer's part, signed by its identity, and its own model; a file is whole or not there.
+
+    The part comes last: where it is, the own model is, too.
+    """
+    if has_own_scores(model, study):
+        own = own_path(path)
+        write_own_model(own, model.space, study, identity=identity, replace=replace)
     body = _codec().encode(_stored(model, study, identity.name))
     signature = identity.sign(_PURPOSE, body)
     storage.write_whole(path, HEAD + signature + body, mode=storage.SECRET_MODE, replace=replace)
 
 
+def has_own_scores(model: PeerModel | QuorumModel, study: Study) -> bool:
+    """Whether rows of this model have scores of the site's own one."""
+    return study.plan.settled(model.candidate).beside.has_own_scores
+
+
 def read_model(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
-    """Return the owner and the part, if that peer of this very study signed it."""
+    """Return the owner and the part, with its own model, if that peer of this study signed both."""
+    peer, model = read_part(path, study)
+    if not has_own_scores(model, study):
+        return peer, model
+    own = read_own_model(own_path(path), model.space, study, peer)
+    return peer, with_fields(model, space=with_fields(model.space, own=own))
+
+
+def read_part(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
+    """Return the owner and the part without an own model, which never goes to another site."""
     part, signature, body = _read(path)
     _check(path, part, study, signature, body)
     try:

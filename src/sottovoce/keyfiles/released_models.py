@@ -2,7 +2,8 @@
 
 The file is one line that says what it is, the SHA-256 of the rest, and JSON. It holds the key
 under which words are hashed: with it anybody could test which words were chosen, and with the
-weights what they mean, so the file is for its owner alone to read.
+weights what they mean, so the file is for its owner alone to read. It has no own model of a site:
+where rows have such scores, they are 0.
 """
 
 import hashlib

@@ -100,7 +100,11 @@ def _is_evaluated(study: Study) -> bool:
 
 
 def _has_waves(study: Study) -> bool:
-    return study.plan.beside.dense > 0
+    return study.plan.beside.mapped > 0
+
+
+def _has_own_scores(study: Study) -> bool:
+    return study.plan.beside.has_own_scores
 
 
 def _has_counts(study: Study) -> bool:
@@ -174,6 +178,17 @@ SINGLE_DOCUMENTS = Fact(
     _has_waves,
 )
 
+OWN_SCORES = Fact(
+    "Scores of a site's own model come from all its words, also those of a single document, and "
+    "stand in all its rows, as few numbers as there are classes. No column is opened, and the "
+    "model never leaves its site, which alone computes its scores. A document's own text is "
+    "scored by a model that did not see it, so these columns add nothing to what its label says "
+    "of it; other texts with its rare words, asked about at its own site, are scored by models "
+    "that did.",
+    ("SECURITY.md", CARD),
+    _has_own_scores,
+)
+
 LABELS = Fact(
     "Labels of chosen documents tell the model, whatever asks for them: a peer that begins with "
     "its own documents knows it to a cosine of .98 after two labels a feature and of .99 after "
@@ -239,6 +254,7 @@ FACTS: tuple[Fact, ...] = (
     PLAUSIBLE_TOTALS,
     ANSWER_TIMES,
     SINGLE_DOCUMENTS,
+    OWN_SCORES,
     LABELS,
     HELPERS_COUNT,
     TOTALS,

@@ -20,10 +20,13 @@ AUTO = "auto"
 WORDS = (1, 2)
 CHARACTERS = (3, 5)
 LETTERS = 7
-BESIDE = tuple(setting.name for setting in fields(Blocks))
+BESIDE = tuple(setting.name for setting in fields(Blocks) if setting.name != "own_scores")
 """The settings of the blocks beside the words, by name."""
 
-_NUMBERS = frozenset({"tail_idf", "encoder_weight", "kernel_weight", "kernel_width"})
+# Of these a study may choose one of several numbers.
+_LISTS = frozenset({"kernel_weight", "kernel_width", "own_weight"})
+
+_NUMBERS = frozenset({"tail_idf", "encoder_weight", *_LISTS})
 
 FEATURES = 2048
 # The numbers of words and of tail columns for few classes and enough documents.
@@ -151,7 +154,7 @@ def _checked(value: Any, name: str) -> Any:
     """Return the setting of a block in its type; the block itself checks the others."""
     if name in {"tail", "kernel"}:
         return whole(value, name)
-    if name == "kernel_width" and isinstance(value, tuple | list):
+    if name in _LISTS and isinstance(value, tuple | list):
         return numbers(value, name)
     return number(value, name) if name in _NUMBERS else value
 

@@ -17,7 +17,13 @@ from sottovoce.paillier import (
     generate_insecure_for_tests,
 )
 from sottovoce.study.arrangement import Arrangement, Remote, one_of
-from sottovoce.study.candidates import Candidate, ColumnsLeftOut, candidate_faults
+from sottovoce.study.candidates import (
+    Candidate,
+    ColumnsLeftOut,
+    candidate_faults,
+    lighter_columns,
+    own_faults,
+)
 from sottovoce.study.choices import (
     Addition,
     Centre,
@@ -140,6 +146,7 @@ class StudyPlan:
     def __post_init__(self) -> None:
         for setting in fields(self):
             object.__setattr__(self, setting.name, self._plain_value(setting))
+        object.__setattr__(self, "beside", self.beside.of_scores(self.labels.width))
         object.__setattr__(self, "release", release_named(self.release))
         object.__setattr__(self, "select", rule_named(self.select))
         refuse_faults(self._faults())
@@ -208,19 +215,23 @@ class StudyPlan:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The models to choose from: every penalty with every width of the kernel."""
+        """The models to choose from: every penalty with every width and weight of blocks."""
         return Candidate.all_of(self.alphas, self.beside)
 
     def left_out(self, candidate: Candidate, width: int) -> ColumnsLeftOut:
         """Return which of a row's `width` columns are not in this model."""
-        further = sum(column.width for column in self.columns)
-        return ColumnsLeftOut.of(candidate, self.beside, end=width - 1 - further)
+        return ColumnsLeftOut.of(candidate, self.beside, end=self._end_of_blocks(width))
+
+    def lighter(self, candidate: Candidate, width: int) -> Iterator[tuple[slice, float]]:
+        """Return the columns of lighter blocks in this model, and the factors of their penalty."""
+        return lighter_columns(candidate, self.beside, end=self._end_of_blocks(width))
+
+    def _end_of_blocks(self, width: int) -> int:
+        return width - 1 - sum(column.width for column in self.columns)
 
     def settled(self, candidate: Candidate) -> Self:
         """Return the plan of a study that has this model alone."""
-        kernel_width = candidate.kernel_width or self.beside.kernel_width
-        beside = replace(self.beside, kernel_width=kernel_width)
-        return replace(self, alpha=candidate.alpha, beside=beside)
+        return replace(self, alpha=candidate.alpha, beside=candidate.settled(self.beside))
 
     @property
     def budget(self) -> int:
@@ -386,6 +397,7 @@ class StudyPlan:
         )
 
     def _weighting_faults(self) -> Iterator[SettingFault]:
+        yield from own_faults(self.beside, level=self.level, has_text=self.has_text)
         yield SettingFault(
             not self.weighting.scaled and self.beside.dense > 0,
             "scaled",

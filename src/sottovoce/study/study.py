@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from sottovoce.errors import InputError, MisuseError
+from sottovoce.errors import InputError, MisuseError, refuse_faults
 from sottovoce.hints import Hint, PlanSetting
 from sottovoce.paillier import PublicKey
 from sottovoce.protocols.blind_sum import Member
@@ -15,6 +15,7 @@ from sottovoce.protocols.quorum.plan import PART_DISTANCE, STUDY_DISTANCE
 from sottovoce.protocols.shares.holders import Trio
 from sottovoce.protocols.shares.material import Context
 from sottovoce.study.arrangement import Arrangement, Weights
+from sottovoce.study.candidates import encrypted_faults
 from sottovoce.study.choices import Addition, DictionaryKind, Engine, LabelsOn, Verdict
 from sottovoce.study.plan import FEWEST_PEERS, StudyPlan
 from sottovoce.study.release import Opens
@@ -399,13 +400,8 @@ class Study:
                 hints=("let a participant that is neither coordinator nor evaluator deal",),
                 setting="roles",
             )
-        if self.engine is Engine.PAILLIER and self.plan.beside.has_several_kernels:
-            raise InputError(
-                f"study {self.plan.name!r}: engine paillier cannot leave columns out of encrypted "
-                f"sums, expected one kernel_width, found {len(self.plan.beside.kernel_widths)}",
-                hints=(PlanSetting("kernel_width", 0.5),),
-                setting="kernel_width",
-            )
+        if self.engine is Engine.PAILLIER:
+            refuse_faults(encrypted_faults(self.plan.beside))
         width = self.plan.features + self.plan.beside.width
         if self.engine is Engine.PAILLIER and width > MOST_PAILLIER_FEATURES:
             raise InputError(

@@ -1,6 +1,6 @@
 """The blocks of columns that a row of text has in addition to the words of its dictionary.
 
-    words | tail | encoder | kernel | further columns | bias
+    words | tail | encoder | kernel | own scores | further columns | bias
 
 `tail`     what was not selected, hashed with signs into so many columns: words, pairs of words and
            stretches of characters, or single words alone. They share the words' length: words and
@@ -9,15 +9,17 @@
 `kernel`   cos(s·xR + b) of that vector x (without an encoder, of words and tail), with R normal
            and b uniform, drawn from a public seed: linear regression on these columns is
            regression with a Gaussian kernel of x. Each width s to choose from has such columns.
+`own`      what a model of the site's own documents alone says of the document, a score a class
+           (own_scores.py), of length 1 at most times the block's weight.
 
-All maps are public, and no document leaves its site through them. Encoder and kernel columns are
+The other maps are public, and no document leaves its site through any of them. These columns are
 integer multiples of a power of two, so that encrypted scoring uses exactly the same numbers.
 """
 
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -51,7 +53,9 @@ class Blocks:
     `tail_idf` is the weight of a tail's word, for which no idf was counted. `tail_of` says what
     falls into the tail: "all" that was not selected, or single "words" alone. An `encoder_weight`
     of 0 leaves the vectors out but keeps their kernel columns. There are `kernel` columns for every
-    width s in `kernel_width`.
+    width s in `kernel_width`. An `own_weight` of 0 means no own scores; the plan says how many
+    `own_scores` there are. Of several weights of a block the heaviest is that of the columns, and
+    lighter ones follow from penalties.
     """
 
     tail: int = 0
@@ -60,8 +64,10 @@ class Blocks:
     encoder: EncoderName | None = None
     encoder_weight: float = 1.0
     kernel: int = 0
-    kernel_weight: float = 1.0
+    kernel_weight: float | tuple[float, ...] = 1.0
     kernel_width: float | tuple[float, ...] = 0.5
+    own_weight: float | tuple[float, ...] = 0.0
+    own_scores: int = 0
 
     def __post_init__(self) -> None:
         refuse_faults(self._faults())
@@ -92,17 +98,15 @@ class Blocks:
             Hint(PlanSetting("kernel", 2048), ", or ", PlanSetting("kernel", 0), " for none"),
         )
         yield from self._width_faults()
-        for name, weight in (
-            ("encoder_weight", self.encoder_weight),
-            ("kernel_weight", self.kernel_weight),
-        ):
-            none = name == "encoder_weight" and weight == 0
-            yield SettingFault(
-                not none and not (0.125 <= weight <= 4 and math.frexp(weight)[0] == 0.5),
-                name,
-                f"expected {name} of 4, 2, 1, 0.5, 0.25 or 0.125, found {weight:g}",
-                PlanSetting(name, 1.0),
-            )
+        yield from _weight_faults("encoder_weight", (self.encoder_weight,), or_none=True)
+        yield from _weight_faults("kernel_weight", self.kernel_weights)
+        yield from _weight_faults("own_weight", self.own_weights, or_none=True)
+        yield SettingFault(
+            len(self.kernel_weights) > 1 and not self.kernel,
+            "kernel_weight",
+            f"expected kernel columns to choose a weight of, found weights {self.kernel_weights}",
+            PlanSetting("kernel", 512),
+        )
 
     def _width_faults(self) -> Iterator[SettingFault]:
         widths = self.kernel_widths
@@ -128,7 +132,26 @@ class Blocks:
     @property
     def kernel_widths(self) -> tuple[float, ...]:
         """The widths to choose from; most studies have one."""
-        return self.kernel_width if isinstance(self.kernel_width, tuple) else (self.kernel_width,)
+        return _several(self.kernel_width)
+
+    @property
+    def kernel_weights(self) -> tuple[float, ...]:
+        """The weights of the kernel to choose from; most studies have one."""
+        return _several(self.kernel_weight)
+
+    @property
+    def own_weights(self) -> tuple[float, ...]:
+        """The weights of own scores to choose from; most studies have none of these columns."""
+        return _several(self.own_weight)
+
+    def of_scores(self, scores: int) -> "Blocks":
+        """Return the blocks of a study whose models give so many scores."""
+        return replace(self, own_scores=scores if self.has_own_scores else 0)
+
+    @property
+    def has_own_scores(self) -> bool:
+        """Whether rows have scores of the site's own model."""
+        return any(self.own_weights)
 
     @property
     def has_several_kernels(self) -> bool:
@@ -151,9 +174,14 @@ class Blocks:
         return self.encoder.columns if self.encoder is not None and self.encoder_weight else 0
 
     @property
-    def dense(self) -> int:
+    def mapped(self) -> int:
         """The number of columns of encoder and kernel together."""
         return self.vectors + self.waves
+
+    @property
+    def dense(self) -> int:
+        """The number of columns of encoder, kernel and own scores together."""
+        return self.mapped + self.own_scores
 
     @property
     def width(self) -> int:
@@ -162,53 +190,56 @@ class Blocks:
 
     @property
     def bits(self) -> int:
-        """The bits of the grid: encoder and kernel columns are integer multiples of 2^-bits."""
-        return max((-math.frexp(unit)[1] + 1 for unit in self._units), default=0)
+        """The bits of the grid: the dense columns are integer multiples of 2^-bits."""
+        used = (unit for unit, size in self._units if size)
+        return max((-math.frexp(unit)[1] + 1 for unit in used), default=0)
 
     @property
-    def _units(self) -> tuple[float, ...]:
-        """The value of one unit of an encoder column and of a kernel column."""
-        units = []
-        if self.vectors:
-            units.append(math.ldexp(self.encoder_weight, -GRID_BITS - _FINER))
-        if self.kernel:
-            # √(2/N), rounded to the nearest power of two.
-            share = round(math.log2(self.kernel / 2) / 2)
-            units.append(math.ldexp(self.kernel_weight, -GRID_BITS - share))
-        return tuple(units)
+    def _units(self) -> tuple[tuple[float, int], ...]:
+        """The value of one unit of an encoder, a kernel and an own column, and how many there are.
+
+        √(2/N) of N kernel columns is rounded to the nearest power of two.
+        """
+        share = round(math.log2(self.kernel / 2) / 2) if self.kernel else 0
+        return (
+            (math.ldexp(self.encoder_weight, -GRID_BITS - _FINER), self.vectors),
+            (math.ldexp(max(self.kernel_weights), -GRID_BITS - share), self.waves),
+            (math.ldexp(max(self.own_weights), -GRID_BITS), self.own_scores),
+        )
 
     @property
     def units(self) -> Floats:
-        """The value of one unit of every encoder and kernel column."""
-        sizes = [size for size in (self.vectors, self.waves) if size]
-        return np.repeat(np.array(self._units, np.float64), sizes)
+        """The value of one unit of every encoder, kernel and own column."""
+        return np.concatenate([np.full(size, unit) for unit, size in self._units])
 
     @property
     def square(self) -> float:
-        """The largest squared length of a row's encoder and kernel columns."""
-        units, total = iter(self._units), 0.0
-        if self.vectors:
-            rounding = math.sqrt(self.vectors) * next(units) / 2
-            total += (self.encoder_weight + rounding) ** 2
-        if self.kernel:
-            total += self.waves * math.ldexp(next(units), GRID_BITS) ** 2
-        return total
+        """The largest squared length of a row's dense columns."""
+        (vector, vectors), (wave, waves), _ = self._units
+        rounding = math.sqrt(vectors) * vector / 2
+        total = (self.encoder_weight + rounding) ** 2 if vectors else 0.0
+        total += waves * math.ldexp(wave, GRID_BITS) ** 2
+        own: float = max(self.own_weights) if self.own_scores else 0.0
+        return total + own**2
 
     @property
     def reach(self) -> int:
-        """The largest sum of the integers in one row's encoder and kernel columns."""
+        """The largest sum of the integers in one row's dense columns."""
         columns = self.vectors
         entries = math.ceil(math.sqrt(columns) * 2 ** (GRID_BITS + _FINER)) + columns
-        return (entries if columns else 0) + (self.waves << GRID_BITS)
+        own: int = math.ceil(math.sqrt(self.own_scores) * (1 << GRID_BITS))
+        return (entries if columns else 0) + (self.waves << GRID_BITS) + own
 
     @property
     def means(self) -> Floats:
-        """A public guess of the mean of every encoder and kernel column."""
+        """A public guess of the mean of every dense column."""
+        before, after = np.zeros(self.vectors), np.zeros(self.own_scores)
         if not self.kernel:
-            return np.zeros(self.vectors)
-        largest, phases = math.ldexp(self._units[-1], GRID_BITS), np.cos(_phases(self))
+            return np.concatenate([before, after])
+        _, (wave, _), _ = self._units
+        largest, phases = math.ldexp(wave, GRID_BITS), np.cos(_phases(self))
         of_widths = [largest * math.exp(-(width**2) / 2) * phases for width in self.kernel_widths]
-        return np.concatenate([np.zeros(self.vectors), *of_widths])
+        return np.concatenate([before, *of_widths, after])
 
     def encoded(self, texts: Sequence[str], rows: sparse.csr_array) -> Numbers:
         """Return the encoder and kernel columns of each text, as integers in their units.
@@ -218,7 +249,7 @@ class Blocks:
         """
         parts = [np.zeros((len(texts), 0))]
         seen: Any = rows
-        if self.encoder is not None and self.dense:
+        if self.encoder is not None and self.mapped:
             seen = provided(self.encoder).encode(texts)
         if self.vectors:
             parts.append(np.rint(np.ldexp(seen, GRID_BITS + _FINER)))
@@ -228,6 +259,30 @@ class Blocks:
             waves = (np.cos(width * places + phases) for width in self.kernel_widths)
             parts += [np.rint(np.ldexp(wave, GRID_BITS)) for wave in waves]
         return np.hstack(parts).astype(np.int64)
+
+
+def _several(setting: float | tuple[float, ...]) -> tuple[float, ...]:
+    return setting if isinstance(setting, tuple) else (setting,)
+
+
+def _weight_faults(
+    name: str, weights: tuple[float, ...], *, or_none: bool = False
+) -> Iterator[SettingFault]:
+    """Yield the faults of a block's weights; 0 means none, if that may be."""
+    powers = "4, 2, 1, 0.5, 0.25 or 0.125"
+    found_weights = f"found {', '.join(f'{weight:g}' for weight in weights) or 'none'}"
+    fits = (
+        (or_none and weight == 0) or (0.125 <= weight <= 4 and math.frexp(weight)[0] == 0.5)
+        for weight in weights
+    )
+    yield SettingFault(
+        not weights or not all(fits),
+        name,
+        f"expected {name} of {powers}, {found_weights}",
+        PlanSetting(name, 1.0),
+    )
+    twice = len(set(weights)) < len(weights)
+    yield SettingFault(twice, name, f"expected different weights, {found_weights}")
 
 
 def tail_places(ids: Ids, columns: int) -> tuple[Numbers, Numbers]:

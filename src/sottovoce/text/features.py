@@ -22,13 +22,14 @@ from scipy import sparse
 
 from sottovoce.errors import InputError
 from sottovoce.hints import PlanSetting
-from sottovoce.text.blocks import WORDS_ALONE, Blocks, tail_places
+from sottovoce.text.blocks import GRID_BITS, WORDS_ALONE, Blocks, tail_places
 from sottovoce.text.columns import GRID, ROW, Column, encode_columns
 from sottovoce.text.dictionary.dictionaries import Dictionary, GivenDictionary
 from sottovoce.text.dictionary.hashing import PUBLIC, DictionaryKey
 from sottovoce.text.documents import Document, Fragment
 from sottovoce.text.fingerprints import fingerprint
 from sottovoce.text.occurrences import Numbers, Occurrences, PieceMemory, distinct
+from sottovoce.text.own_scores import TAIL, OwnScores
 from sottovoce.text.reading import Reading
 
 Floats = NDArray[np.float64]
@@ -79,6 +80,19 @@ class FeatureSpace:
     weighting: Weighting = field(default_factory=Weighting)
     columns: tuple[Column, ...] = ()
     blocks: Blocks = field(default_factory=Blocks)
+    own: OwnScores | None = field(default=None, repr=False, compare=False)
+    """One site's own scores; without them these columns are zero."""
+
+    @property
+    def wide(self) -> "FeatureSpace":
+        """What a site's own model sees of a document: the same words, and many more in a tail."""
+        tail = Blocks(tail=TAIL, tail_idf=self.blocks.tail_idf, tail_of=self.blocks.tail_of)
+        return FeatureSpace(self.dictionary, self.reading, self.weighting, blocks=tail)
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """A name that is equal for spaces that read alike at one site."""
+        return self.fingerprint, "" if self.own is None else self.own.digest
 
     @property
     def width(self) -> int:
@@ -190,6 +204,9 @@ class FeatureReader:
         self._memory = PieceMemory.suited(memory, space.reading, key)
         self._halves = space.halves
         self._kept = np.ones(space.width - 1, np.bool_) if kept is None else kept
+        self._wide = None
+        if space.own is not None and space.blocks.own_scores:
+            self._wide = FeatureReader(space.wide, key, memory=self._memory)
 
     def read(self, documents: Sequence[Document]) -> FeatureRows:
         """Return the rows of a chunk of documents, in order."""
@@ -205,7 +222,9 @@ class FeatureReader:
         if not space.weighting.scaled:
             squares = np.full_like(squares, _UNIT_SQUARE)
         further = encode_columns(space.columns, documents)[occurrences.documents]
-        if space.blocks.dense:
+        if space.blocks.own_scores:
+            further = np.hstack([self._own_scores(documents, occurrences.count), further])
+        if space.blocks.mapped:
             texts = list(space.reading.seen_from(documents, occurrences.places))
             text = _unit_text(tf, self._halves, _norms(squares))
             further = np.hstack([space.blocks.encoded(texts, text), further])
@@ -213,6 +232,13 @@ class FeatureReader:
         return FeatureRows(
             space.weighting, self._halves, space.units, tf, squares, further, occurrences.places
         )
+
+    def _own_scores(self, documents: Sequence[Document], rows: int) -> Numbers:
+        """Return the scores of the site's own model, a row for each document."""
+        if self._wide is None or self._space.own is None:
+            return np.zeros((rows, self._space.blocks.own_scores), np.int64)
+        seen = self._wide.read(documents).unit()
+        return self._space.own.units(seen, documents, bits=GRID_BITS)
 
     def presence(self, documents: Sequence[Document]) -> tuple[Numbers, Numbers]:
         """Return the pairs of a document and a column that is not zero in it, each once.

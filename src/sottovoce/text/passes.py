@@ -329,9 +329,9 @@ class _ReadJob:
     kept: Booleans | None = field(default=None, repr=False, compare=False)
 
     @property
-    def name(self) -> tuple[str, str, DictionaryKey, bytes]:
+    def name(self) -> tuple[tuple[str, str], str, DictionaryKey, bytes]:
         kept = b"" if self.kept is None else np.packbits(self.kept).tobytes()
-        return self.space.fingerprint, self.labelling.fingerprint, self.key, kept
+        return self.space.name, self.labelling.fingerprint, self.key, kept
 
     def travelling(self) -> "_ReadJob | None":
         """Return None with an encoder, which is open only in this process and uses all cores."""
@@ -355,8 +355,8 @@ class _ScoredRowsJob:
     key: DictionaryKey
 
     @property
-    def name(self) -> tuple[str, str, DictionaryKey]:
-        return "scored", self.space.fingerprint, self.key
+    def name(self) -> tuple[str, tuple[str, str], DictionaryKey]:
+        return "scored", self.space.name, self.key
 
     def travelling(self) -> "_ScoredRowsJob | None":
         """None with an encoder, as for `_ReadJob`."""

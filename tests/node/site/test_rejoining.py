@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.network import Network, network, read_toy
+from harness.network import Network, lost, network
 from harness.processes.carried import letters_carried
 from sottovoce.course.control import Rejoining
 from sottovoce.errors import (
@@ -21,21 +21,10 @@ from sottovoce.errors import (
 from sottovoce.keyfiles.models import read_model
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import ConsentQuestion
-from sottovoce.node.coordinator.serving import invite_again
 from sottovoce.node.events import SeatLost
 from sottovoce.node.seat.query_client import QueryClient
 from sottovoce.node.site.asking import hand_model
 from sottovoce.study.queries.model import PeerModel
-
-
-def lost(net: Network, seat: str) -> None:
-    """The disk of a site is gone; it is invited again."""
-    membership = net.membership(seat)
-    shutil.rmtree(membership.folder)
-    organisation = next(token.organisation for token in net.tokens if seat in token.seats)
-    token = invite_again(net.place, net.study, organisation, read=read_toy)
-    others = tuple(token for token in net.tokens if token.organisation != organisation)
-    net.tokens = (*others, token)
 
 
 def sent(net: Network, seat: str) -> list[str]:

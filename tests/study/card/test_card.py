@@ -10,6 +10,7 @@ import pytest
 from harness.studies import Case
 from sottovoce.errors import BoundError
 from sottovoce.protocols.sealing import OVERHEAD
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.card.agreed import JOINT_DICTIONARY
 from sottovoce.study.card.card import StudyCard
 from sottovoce.study.card.seat_sizes import helper_sizes
@@ -86,8 +87,8 @@ def test_the_card_warns_of_a_penalty_that_may_be_refused_after_everybody_contrib
     totals = Totals(FULL_ROWS, (FULL_ROWS // 2,) * 2, ("north",))
     ends = Ends(math.ceil(1.1 * FULL_ROWS * row_norm(binary.plan) ** 2 * END_PARTS))
     with pytest.raises(BoundError, match="the limit is 4096"):
-        solve_plan(binary.plan, totals, alpha=0.9 * doubtful, ends=ends)
-    assert solve_plan(binary.plan, totals, alpha=1.1 * doubtful, ends=ends).steps
+        solve_plan(binary.plan, totals, Candidate(0.9 * doubtful), ends=ends)
+    assert solve_plan(binary.plan, totals, Candidate(1.1 * doubtful), ends=ends).steps
 
 
 def test_the_card_names_what_is_released_and_the_budget(binary: Case) -> None:

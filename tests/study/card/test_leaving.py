@@ -89,7 +89,7 @@ def ideal(case: Case, outcome: StudyOutcome) -> Any:
         )
         for name in outcome.trained.peers
     )
-    penalties = penalties_of(case.plan, moments.features, outcome.trained.candidate.alpha)
+    penalties = penalties_of(case.plan, moments.features, outcome.trained.candidate)
     theta = solve(moments.second, moments.products, penalty=penalties)
     return theta * np.array(model.scores.factors, np.float64)[:, np.newaxis]
 

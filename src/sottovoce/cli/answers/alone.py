@@ -26,7 +26,7 @@ from sottovoce.node.kept_facts import (
     kept_alone,
     kept_joint,
 )
-from sottovoce.node.known_studies import site_evaluations, site_totals
+from sottovoce.node.known_studies import site_chosen, site_evaluations, site_totals
 from sottovoce.node.site.site_folder import JoinedStudy
 from sottovoce.study.evaluations.figures import Evaluation
 from sottovoce.study.plan import StudyPlan
@@ -74,14 +74,16 @@ class OwnAnswers:
                 f"--own: study {joined.id} was not evaluated at this site yet; nothing was asked",
                 hints=(ShellCommand(f"sottovoce evaluate --study {joined.id}"),),
             )
-        return cls(joined, plan, learnt_from, last.own, last.joint, alone)
+        chosen = site_chosen(joined)
+        settled = plan if chosen is None else plan.settled(chosen)
+        return cls(joined, settled, learnt_from, last.own, last.joint, alone)
 
     @property
     def thresholds(self) -> Floats:
         """The thresholds of this site's class frequencies; 0 where joint ones were not kept."""
         joint, own = site_totals(self.joined), rows_by_class(self.plan, self.learnt_from)
         totals = np.array(joint.by_class if joint else (0.0,) * len(own))
-        return own_thresholds(self.plan.labels, totals, own, accuracy=self.joint.accuracy)
+        return own_thresholds(self.plan, totals, own, accuracy=self.joint.accuracy)
 
     def label(
         self, documents: Sequence[Document], deliver: Callable[[Classified], None], ask: AskAt

@@ -7,6 +7,7 @@ answers its queries any longer.
 """
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from sottovoce.course.control import COORDINATOR, Leaving
@@ -15,6 +16,7 @@ from sottovoce.course.training.participant_record import SEAT, ParticipantRecord
 from sottovoce.entropy import Entropy, SystemEntropy
 from sottovoce.errors import AbsenceError, WithdrawnError
 from sottovoce.keyfiles import storage
+from sottovoce.keyfiles.own_models import own_path
 from sottovoce.ledger import LineKind, read_ledger
 from sottovoce.node.api import AskOptions, Withdrawal
 from sottovoce.node.events import SeatWithdrawn
@@ -122,7 +124,8 @@ async def leave(agent: SeatRuntime, audit: LetterAudit, line: RetryingLine, mode
         await agent.do(_close_outbox, agent, audit, record.but(phase=Phase.WITHDRAWN))
     if agent.journal.remembered():
         await forget_sessions(agent, audit)
-    await agent.do(lambda: model.unlink(missing_ok=True))
+    for part in (model, own_path(model)):
+        await agent.do(partial(part.unlink, missing_ok=True))
     agent.tell_watcher(SeatWithdrawn(agent.study, agent.name))
     for outgoing in await agent.do(lambda: list(agent.journal.pending())):
         await _post(agent, audit, line, outgoing)

@@ -25,7 +25,7 @@ from sottovoce.course.control import (
 )
 from sottovoce.errors import InputError, MisuseError, WithdrawnError
 from sottovoce.keyfiles import storage
-from sottovoce.keyfiles.models import read_model, write_model
+from sottovoce.keyfiles.models import read_part, write_model
 from sottovoce.ledger import LineKind
 from sottovoce.node.api import Consent, ConsentQuestion
 from sottovoce.node.phone_words import in_words
@@ -86,7 +86,7 @@ async def take_model(
         lambda: storage.write_whole(part, handed.part, mode=storage.SECRET_MODE, replace=True)
     )
     try:
-        giver, model = await agent.do(read_model, part, before)
+        giver, model = await agent.do(read_part, part, before)
     finally:
         await agent.do(lambda: part.unlink(missing_ok=True))
     sealed = model.paillier if isinstance(model, PeerModel) else None

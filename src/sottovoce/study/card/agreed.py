@@ -15,8 +15,10 @@ from sottovoce.study.stages.contributions import doubtful_penalty
 from sottovoce.study.study import FEWEST_IN_RINGS, Study
 from sottovoce.study.totals import FULL_ROWS
 from sottovoce.text.blocks import Blocks
+from sottovoce.text.own_scores import FOLDS
 from sottovoce.wire.printable import markdown
 
+_BY_TOTALS = ", by how many held-back documents get the right label over all peers together."
 Waits = tuple[tuple[str, str], ...]
 _MOST_NAMES = 12
 
@@ -67,7 +69,7 @@ def _blocks(beside: Blocks) -> Iterator[str]:
         yield (
             f"- {beside.waves} columns are random waves of the "
             f"{'words' if beside.encoder is None else 'vector'}, from a public seed "
-            f"(kernel width {', '.join(f'{width:g}' for width in beside.kernel_widths)})."
+            f"(kernel width {_listed(beside.kernel_widths)})."
         )
     if beside.has_several_kernels:
         yield (
@@ -76,6 +78,20 @@ def _blocks(beside: Blocks) -> Iterator[str]:
             "all peers together, one width and one penalty are chosen, and the others' columns are "
             "left out of the model."
         )
+    if len(beside.kernel_weights) > 1:
+        yield f"- Their weight is one of {_listed(beside.kernel_weights)}{_BY_TOTALS}"
+    if beside.has_own_scores:
+        yield (
+            f"- Columns of scores of each site's own model: {beside.own_scores}. A site learns it "
+            f"from its documents alone, over {FOLDS} folds, so that no document is scored by a "
+            "model that saw it. It never leaves its site; like words its scores go into sums."
+        )
+    if len(beside.own_weights) > 1:
+        yield f"- Their weight is one of {_listed(beside.own_weights)}{_BY_TOTALS}"
+
+
+def _listed(weights: tuple[float, ...]) -> str:
+    return ", ".join(f"{weight:g}" for weight in weights)
 
 
 def _distrusted(plan: StudyPlan) -> str:

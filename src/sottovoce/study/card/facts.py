@@ -176,5 +176,7 @@ def keeping(study: Study) -> tuple[KeptFact, ...]:
         else:
             until = "useless once the study is closed"
             rows.append(KeptFact("the encrypted model", "every peer", until))
+    if plan.beside.has_own_scores:
+        rows.append(KeptFact("its own model", "every peer", "until it withdraws or deletes it"))
     rows.append(KeptFact("the ledger of what left", "every site", "until the site deletes it"))
     return tuple(rows)

@@ -37,6 +37,7 @@ from sottovoce.protocols.shares.plan import ShareSolvePlan
 from sottovoce.protocols.shares.triangle import Triangle
 from sottovoce.rados.blas_threads import one_blas_thread
 from sottovoce.rados.moments import Moments
+from sottovoce.study.candidates import Candidate
 from sottovoce.study.choices import Contribution
 from sottovoce.study.moment_sums import RowWeights, parted_moments
 from sottovoce.study.party_context import PartyContext
@@ -141,10 +142,12 @@ class Contributed:
     reference: Reference | None = None
 
 
-def solve_plan(plan: StudyPlan, totals: Totals, *, alpha: float, ends: Ends) -> ShareSolvePlan:
-    """Return the sealed solve's plan for one penalty, from numbers that holders and dealer know."""
+def solve_plan(
+    plan: StudyPlan, totals: Totals, candidate: Candidate, *, ends: Ends
+) -> ShareSolvePlan:
+    """Return the sealed solve's plan for one model, from numbers that holders and dealer know."""
     moments = MomentPlan.of(plan, totals)
-    penalties = penalties_of(plan, moments.width, alpha)
+    penalties = penalties_of(plan, moments.width, candidate)
     system = System(
         moments.width,
         moments.classes,
@@ -185,14 +188,19 @@ def bounds_of(plan: StudyPlan, totals: Totals, *, peers: int) -> MomentBounds:
     )
 
 
-def penalties_of(plan: StudyPlan, width: int, alpha: float) -> NDArray[np.float64]:
-    """Return λΓ: the penalty of every feature, which is smaller for distrusted ones."""
-    penalties = np.full(width, alpha)
+def penalties_of(plan: StudyPlan, width: int, candidate: Candidate) -> NDArray[np.float64]:
+    """Return λΓ: the penalty of every column.
+
+    It is smaller for distrusted features, and larger for lighter blocks.
+    """
+    penalties = np.full(width, candidate.alpha)
     # Of a joint dictionary with fewer words than were asked for the last places are missing.
     words = plan.features - (plan.width - width)
     kept = (feature for feature in plan.distrusted if not words <= feature < plan.features)
     places = [place if place < words else place - plan.features + words for place in kept]
     penalties[places] *= plan.epsilon
+    for columns, times in plan.lighter(candidate, width):
+        penalties[columns] *= times
     return penalties
 
 

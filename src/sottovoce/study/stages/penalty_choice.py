@@ -1,6 +1,6 @@
 """The choice of one of several models, by joint totals over held-back documents.
 
-The models differ in a penalty or a kernel's width, both from public lists.
+The models differ in a penalty, or in the width or weight of a block, from public lists.
 
     peers                                coordinator C            dealer of each, evaluator E
       │   for every model: labels of its held-back documents (classification.py)        │
@@ -76,11 +76,11 @@ class Abandoned(Message, frozen=True):
 
 
 class ChosenPenalty(Message, frozen=True):
-    """The place of the penalty and kernel width that won, in the plan's list."""
+    """The place of the model that won, in the list that follows from the plan."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_PEERS_AND_HOLDERS,
-        reveals="which of the agreed penalties and kernel widths was best over all peers together",
+        reveals="which of the agreed models was best over all peers together",
         assuming=SUM_IS_OVER_MANY,
     )
     index: int

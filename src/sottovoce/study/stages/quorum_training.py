@@ -98,12 +98,12 @@ class QuorumSolve:
         if reference is not None:
             interval = reference.ends(
                 spectrum,
-                penalties_of(study.plan, len(reference.point) + 1, candidate.alpha),
+                penalties_of(study.plan, len(reference.point) + 1, candidate),
                 weight=weight_of(study.plan, prepared.totals.rows),
                 all_peers=set(sums.peers) == set(prepared.totals.peers),
             )
             ends, times = interval.ends, interval.times
-        fit = solve_plan(study.plan, prepared.totals, alpha=candidate.alpha, ends=ends)
+        fit = solve_plan(study.plan, prepared.totals, candidate, ends=ends)
         scores = ScorePlan.fit(study.plan, prepared.idf_halves, fit.solution)
         return cls(QuorumPlan(fit, quorum, MOST_ATTEMPTS), scores, candidate, reference, times)
 
@@ -120,7 +120,7 @@ class QuorumSolve:
         matrix = left_out.cleared_triangle(share[:, :size], width)
         vectors = share[:, size:].reshape(_BASE.count, width, classes)
         vectors = left_out.cleared(vectors, axis=1)
-        penalties = penalties_of(study.plan, width, self.candidate.alpha)
+        penalties = penalties_of(study.plan, width, self.candidate)
         if self.reference is None:
             return SystemPart(matrix, vectors, penalties)
         vectors = vectors.copy()

@@ -152,7 +152,7 @@ def _work(
         return _work_of(study, prepared, Ends(contributed.spectrum.largest), candidate)
     interval = reference.ends(
         contributed.spectrum,
-        penalties_of(study.plan, len(reference.point) + 1, candidate.alpha),
+        penalties_of(study.plan, len(reference.point) + 1, candidate),
         weight=weight_of(study.plan, prepared.totals.rows),
         all_peers=set(contributed.peers) == set(prepared.totals.peers),
     )
@@ -173,7 +173,7 @@ def _ends_of(numbers: SolveNumbers | EncryptedModel | SharedModel, *, sender: st
 
 def _work_of(study: Study, prepared: Prepared, ends: Ends, candidate: Candidate) -> _StudySolve:
     """Return the solve that follows from the ends of the spectrum."""
-    plan = solve_plan(study.plan, prepared.totals, alpha=candidate.alpha, ends=ends)
+    plan = solve_plan(study.plan, prepared.totals, candidate, ends=ends)
     on_shares = study.on_shares
     scores = ScorePlan.fit(study.plan, prepared.idf_halves, plan.solution, on_shares=on_shares)
     return _StudySolve(study, plan, scores, candidate, ends)
@@ -240,7 +240,7 @@ def solve_dealt(party: PartyContext) -> Party[None]:
             study, solve_numbers.totals, solve_numbers.peers, sender=study.roster.coordinator
         )
         ends = _ends_of(solve_numbers, sender=study.roster.coordinator)
-        plan = solve_plan(study.plan, totals, alpha=candidate.alpha, ends=ends)
+        plan = solve_plan(study.plan, totals, candidate, ends=ends)
         context = party.context(solve_numbers.peers, round=_SOLVE_ROUND + index)
         dealer = yield from deal_to_run(
             study.trio, context, ledger=party.ledger, entropy=party.entropy
@@ -312,7 +312,7 @@ def _model_share(holder: Holder, work: _StudySolve, contributed: Contributed) ->
     width, classes = work.plan.shape
     size = contributed.words.size - width * classes
     matrix, vectors = contributed.words[:size], contributed.words[size:].reshape(width, classes)
-    penalties = penalties_of(study.plan, width, work.candidate.alpha)
+    penalties = penalties_of(study.plan, width, work.candidate)
     left_out = study.plan.left_out(work.candidate, width)
     matrix, vectors = left_out.cleared_triangle(matrix, width), left_out.cleared(vectors)
     moved = work.moved

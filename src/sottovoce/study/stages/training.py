@@ -32,6 +32,7 @@ from sottovoce.study.stages.encrypted.encrypted_training import (
     solve_encrypted,
 )
 from sottovoce.study.stages.listing import list_features, own_columns, pass_lists, take_lists
+from sottovoce.study.stages.own_models import learn_own_scores
 from sottovoce.study.stages.penalty_choice import (
     choose_coordinator,
     choose_dealer,
@@ -62,8 +63,19 @@ OnStage = Callable[[str], None]
 def prepare_from(
     party: PartyContext, agreement: Agreement, documents: Sequence[Document]
 ) -> Party[Prepared | None]:
-    """At a peer: return the dictionary, from the documents with which it trains."""
-    return (yield from prepare_peer(party, agreement, training_side(party, documents)))
+    """At a peer: return the dictionary and its own model, from documents with which it trains."""
+    prepared = yield from prepare_peer(party, agreement, training_side(party, documents))
+    if prepared is None or not party.study.plan.beside.own_scores:
+        return prepared
+    assert prepared.space is not None
+    own = learn_own_scores(
+        party.study.plan,
+        prepared.space,
+        _training(party, prepared, documents),
+        key=prepared.key,
+        memory=prepared.memory,
+    )
+    return replace(prepared, space=replace(prepared.space, own=own))
 
 
 def train_peer(

@@ -71,7 +71,7 @@ class EncryptedNumbers:
         """Return the numbers for an agreed upper end of the spectrum."""
         plan = study.plan
         width = plan.width - prepared.totals.absent
-        penalties = np.array([penalties_of(plan, width, alpha) for alpha in plan.alphas])
+        penalties = np.array([penalties_of(plan, width, each) for each in plan.candidates])
         if not plan.arrangement.by_features:
             # Large plaintexts have room for rows of full weight, so the penalty grows instead.
             penalties /= row_weight(prepared.totals.rows)
