@@ -1,14 +1,16 @@
 """Requests share a bounded memory: who comes first is served first, and the others wait."""
 
 import asyncio
+import os
 
 import pytest
+from aiohttp import web
 
 from harness.ports import served_mailbox
 from sottovoce.study.relay import Letter
 from sottovoce.transport.problems import Refusal
 from sottovoce.transport.server.bodies import BodyReader
-from sottovoce.transport.server.limits import Limits
+from sottovoce.transport.server.limits import PART, Limits
 from sottovoce.transport.server.memory_budget import HeldMemory, MemoryBudget
 
 SESSION = b"s" * 16
@@ -129,3 +131,29 @@ def test_bodies_of_many_letters_share_a_bounded_memory(tmp_path, monkeypatch):
 
     asyncio.run(story())
     assert most == 2
+
+
+def test_a_large_answer_is_written_in_slices(tmp_path, monkeypatch):
+    """What a connection encrypts at once, it keeps the memory for, as long as it is open."""
+    sizes, write = [], web.StreamResponse.write
+
+    async def noted(answer, data):
+        sizes.append(len(data))
+        await write(answer, data)
+
+    monkeypatch.setattr(web.StreamResponse, "write", noted)
+
+    async def story():
+        async with served_mailbox(tmp_path) as served:
+            alice, bob = await served.line("alice"), await served.line("bob")
+            bodies = [os.urandom(PART), os.urandom(PART + 7)]
+            for number, body in enumerate(bodies):
+                await alice.post(Letter(SESSION, "alice", "bob", number, body))
+            arrived: list[tuple[int, Letter]] = []
+            while len(arrived) < len(bodies):
+                arrived += await bob.fetch(arrived[-1][0] if arrived else 0)
+            assert [letter.body for _, letter in arrived] == bodies
+
+    asyncio.run(story())
+    assert sum(sizes) > 2 * PART
+    assert max(sizes) <= 2**16

@@ -16,7 +16,9 @@ from sottovoce.transport.server.limits import Limits
 
 # The release of the server is not disclosed.
 NAME = "sottovoce"
-_READ_AHEAD = 64 * 1024
+# More bytes of a body than these pause its connection until they are read, and of an answer until
+# they are sent.
+_AHEAD = 64 * 1024
 
 
 def problem_answer(problem: Refusal) -> web.Response:
@@ -59,8 +61,7 @@ class LimitedConnection(web.RequestHandler):
             keepalive_timeout=limits.idle,
             # Letters are sealed and cannot be compressed; a body that grows in memory is an attack.
             auto_decompress=False,
-            # More than so much of a body pauses its connection until it is read.
-            read_bufsize=_READ_AHEAD,
+            read_bufsize=_AHEAD,
         )
         self._limits = limits
         self._connections = connections
@@ -72,6 +73,8 @@ class LimitedConnection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the deadline of the first request."""
         super().connection_made(transport)
+        assert self.transport is not None
+        self.transport.set_write_buffer_limits(_AHEAD)
         self._expect_within(self._limits.headers)
 
     def connection_lost(self, exc: BaseException | None) -> None:

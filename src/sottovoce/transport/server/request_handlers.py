@@ -257,10 +257,7 @@ class RequestHandlers:
         """Pages of letters as they come, until the time to wait is over."""
         loop, after = asyncio.get_running_loop(), reading.after
         until = loop.time() + reading.wait
-        answer = web.StreamResponse(
-            headers={PROTOCOL: OFFER, TIME: str(self._bouncer.now()), "Content-Type": PAGES_TYPE}
-        )
-        await answer.prepare(request)
+        answer = await self._begun(request, PAGES_TYPE)
         await answer.write(page_of(b"", int(reading.mailbox.held_back())))
         letters: tuple[Delivered, ...] | None = None
         while letters is None or letters:
@@ -273,11 +270,7 @@ class RequestHandlers:
             after = letters[-1].position if letters else after
             content = CODEC.encode(self._charged(caller, letters))
             page = page_of(content, int(reading.mailbox.held_back()))
-            try:
-                async with asyncio.timeout(self.limits.idle):
-                    await answer.write(page)
-            except TimeoutError:
-                raise ConnectionError("the answer is not read") from None
+            await self._write(answer, page)
         await answer.write_eof()
         return answer
 
@@ -286,14 +279,38 @@ class RequestHandlers:
         self._charge(caller, sum(len(letter.body or b"") for letter in letters))
         return Fetched(tuple(map(_waiting, letters)))
 
-    async def piece(self, request: web.Request) -> web.Response:
+    async def _begun(
+        self, request: web.Request, content_type: str, length: int | None = None
+    ) -> web.StreamResponse:
+        """An answer that is written in slices."""
+        answer = web.StreamResponse(
+            headers={PROTOCOL: OFFER, TIME: str(self._bouncer.now()), "Content-Type": content_type}
+        )
+        answer.content_length = length
+        await answer.prepare(request)
+        return answer
+
+    async def _write(self, answer: web.StreamResponse, data: bytes) -> None:
+        """Write in slices: of what a connection encrypts at once, it keeps the memory for good."""
+        view = memoryview(data)
+        try:
+            async with asyncio.timeout(self.limits.idle):
+                for start in range(0, len(view), TINY):
+                    await answer.write(view[start : start + TINY])
+        except TimeoutError:
+            raise ConnectionError("the answer is not read") from None
+
+    async def piece(self, request: web.Request) -> web.StreamResponse:
         """Bytes of a long letter."""
         caller = await self._empty(request)
         start = number_of(fields_of(request.query, "offset"), "offset")
         position = number_of(request.match_info, "position")
         data = self._callbacks.mailbox(caller.study).piece(caller.seat, position, start)
         self._charge(caller, len(data))
-        return _plain(data)
+        answer = await self._begun(request, _PLAIN, len(data))
+        await self._write(answer, data)
+        await answer.write_eof()
+        return answer
 
     async def acknowledge(self, request: web.Request) -> web.Response:
         """Drop the bodies of letters that were taken."""
