@@ -5,30 +5,32 @@ durability cost. Coordinator, crowd and the pair that times trips are processes 
 """
 
 import asyncio
-import json
 import os
-import sys
 import tempfile
 import time
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
 
-import aiohttp
-
+from benchmarks.port.echo import PARTNER, echo, echoed, session_to
+from benchmarks.port.processes import (
+    CoordinatorProcess,
+    asked,
+    coordinator_process,
+    heard,
+    started,
+)
 from benchmarks.port.server_process import CONTRIBUTION, COORDINATOR, HELLO
 from benchmarks.port.timed_seats import SESSION, SMALL, Pair, answer_to, line_to
+from benchmarks.port.traffic import LetterTraffic, Tenth, echo_ring, grown, ring
 from sottovoce.cli.terminal.measurements import Row
 from sottovoce.errors import InputError, ViolationError
 from sottovoce.study.relay import Letter
-from sottovoce.transport.certificates import client_context
 from sottovoce.transport.client import CoordinatorLine
-from sottovoce.transport.signing import body_digest
 
-_PARTNER = "aiohttp echo"
+_ALONE = "trip alone"
 _SENT_AT_ONCE = 2**30
 """Bytes of contributions that the crowd holds: its peers share the memory of one machine."""
 _JOINING_AT_ONCE = 100
@@ -66,21 +68,6 @@ class Load:
         return 4 * self.peers
 
 
-class CoordinatorProcess:
-    """The coordinator's process: where it listens, and how to ask it."""
-
-    def __init__(self, process: asyncio.subprocess.Process, hello: dict[str, Any]) -> None:
-        """Keep what it told at its start."""
-        self._process = process
-        self.port: int = hello["port"]
-        self.echo: int = hello["echo"]
-        self.fingerprint = bytes.fromhex(hello["fingerprint"])
-
-    async def report(self) -> dict[str, Any]:
-        """What it received, the most memory that it held, the CPU time that it took."""
-        return await _asked(self._process)
-
-
 @dataclass(frozen=True)
 class Rush:
     """What a crowd took: wall seconds, and CPU seconds of the coordinator."""
@@ -90,13 +77,19 @@ class Rush:
 
 
 def measure(
-    load: Load, *, progress: Callable[[str], None] = lambda _: None
+    load: Load,
+    soak: LetterTraffic | None = None,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Row, list[Row]]:
-    """The facts of a run and its rows; raises if a contribution is lost or changed."""
-    return asyncio.run(_measure(load, progress))
+    """The facts of a run and its rows; raises if a letter is lost or changed."""
+    return asyncio.run(_measure(load, soak, progress))
 
 
-async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, list[Row]]:
+async def _measure(
+    load: Load, soak: LetterTraffic | None, progress: Callable[[str], None]
+) -> tuple[Row, list[Row]]:
+    tenths: list[Tenth] = []
     with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
         async with coordinator_process(folder) as coordinator:
             progress("timing trips …")
@@ -105,10 +98,16 @@ async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, li
             progress(f"{load.peers} peers join and contribute …")
             async with _pair_beside(coordinator) as beside:
                 rush = await _timed(coordinator, _crowd(coordinator, load))
-            # Before the echo, which holds every body whole.
             report = await coordinator.report()
+            if soak is not None:
+                traffic = await _timed(coordinator, ring(coordinator, soak, tenths, progress))
+            # Last, as the echo holds every body whole.
             progress(f"{load.peers} peers echo …")
             bare = await _timed(coordinator, _bare_crowd(coordinator, load))
+            rows = _rows(load, (rush, bare), (alone, echoes), beside)
+            if soak is not None:
+                echoed_traffic = await _timed(coordinator, echo_ring(coordinator, soak))
+                rows += _soak_rows(soak, traffic, echoed_traffic)
     facts = {
         "peers": load.peers,
         "features": load.features,
@@ -119,7 +118,21 @@ async def _measure(load: Load, progress: Callable[[str], None]) -> tuple[Row, li
         "coordinator_peak_mb": report["peak"] / 1e6,
         "coordinator_before_mb": before / 1e6,
     }
-    return facts, _rows(load, (rush, bare), (alone, echoes), beside)
+    if soak is not None:
+        facts |= {"soak_letters": soak.whole, "soak_lost": 0, "soak_grown": grown(tenths)}
+    return facts, rows
+
+
+def _soak_rows(soak: LetterTraffic, ours: Rush, theirs: Rush) -> list[Row]:
+    letters = soak.whole
+    return [
+        _row("soak, letters a second", letters / ours.seconds, letters / theirs.seconds),
+        _row(
+            "soak, coordinator's CPU, ms a letter",
+            ours.cpu * 1e3 / letters,
+            theirs.cpu * 1e3 / letters,
+        ),
+    ]
 
 
 def _rows(
@@ -140,56 +153,22 @@ def _rows(
     ]
     if beside:
         rows += [
-            _row("trip beside the crowd, median ms", median(beside) * 1e3),
-            _row("trip beside the crowd, p99 ms", _p99(beside) * 1e3),
+            _row("trip beside, median ms", median(beside) * 1e3, median(alone) * 1e3, _ALONE),
+            _row("trip beside, p99 ms", _p99(beside) * 1e3, _p99(alone) * 1e3, _ALONE),
         ]
     return rows
-
-
-@asynccontextmanager
-async def _process(module: str, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    command = (sys.executable, "-m", f"benchmarks.{module}", *arguments)
-    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=2**24)
-    try:
-        yield process
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
-
-
-@asynccontextmanager
-async def coordinator_process(folder: str) -> AsyncIterator[CoordinatorProcess]:
-    """A coordinator that keeps its letters in this folder, in a process of its own."""
-    async with _process("port.server_process", folder) as process:
-        yield CoordinatorProcess(process, await _heard(process))
 
 
 @asynccontextmanager
 async def _pair_beside(coordinator: CoordinatorProcess) -> AsyncIterator[list[float]]:
     """Trips that are timed while the block runs; the list is filled when it ends."""
     spent: list[float] = []
-    async with _process(
+    async with started(
         "port.timed_seats", str(coordinator.port), coordinator.fingerprint.hex()
     ) as process:
-        await _heard(process)
+        await heard(process)
         yield spent
-        spent += (await _asked(process))["trips"]
-
-
-async def _asked(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    assert process.stdin is not None
-    process.stdin.write(b"\n")
-    return await _heard(process)
-
-
-async def _heard(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = await process.stdout.readline()
-    if not line:
-        raise ViolationError("a process of the benchmark ended early", party=COORDINATOR)
-    line_read: dict[str, Any] = json.loads(line)
-    return line_read
+        spent += (await asked(process))["trips"]
 
 
 async def _timed(coordinator: CoordinatorProcess, crowd: Coroutine[Any, Any, None]) -> Rush:
@@ -255,14 +234,14 @@ async def _trips_alone(
     async with (
         line_to(coordinator.port, coordinator.fingerprint, "left") as left,
         line_to(coordinator.port, coordinator.fingerprint, "right") as right,
-        _bare(coordinator) as session,
+        session_to(coordinator) as session,
     ):
         pair = Pair(left, right)
         await pair.enrol()
         for _ in range(count):
             ours.append(await pair.trip())
             started = time.perf_counter()
-            await _echo(session, coordinator, bytes(SMALL))
+            await echo(session, coordinator, bytes(SMALL))
             theirs.append(time.perf_counter() - started)
     return ours, theirs
 
@@ -273,49 +252,24 @@ async def _bare_crowd(coordinator: CoordinatorProcess, load: Load) -> None:
     joining = asyncio.Semaphore(_JOINING_AT_ONCE)
 
     async def speak() -> None:
-        async with _bare(coordinator) as session:
+        async with session_to(coordinator) as session:
             async with joining:
-                await _echoed(session, coordinator, bytes(SMALL))
+                await echoed(session, coordinator, bytes(SMALL))
             async with waves:
-                await _echoed(session, coordinator, body)
+                await echoed(session, coordinator, body)
 
     await asyncio.gather(*(speak() for _ in range(load.peers)))
-
-
-async def _echoed(
-    session: aiohttp.ClientSession, coordinator: CoordinatorProcess, body: bytes
-) -> None:
-    if await _echo(session, coordinator, body) != body_digest(body):
-        raise ViolationError("the echo changed what was said", party=_PARTNER)
-
-
-def _bare(coordinator: CoordinatorProcess) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(ssl=client_context(coordinator.fingerprint))
-    return aiohttp.ClientSession(connector=connector)
-
-
-async def _echo(
-    session: aiohttp.ClientSession, coordinator: CoordinatorProcess, body: bytes
-) -> bytes:
-    async def slices() -> AsyncIterator[bytes]:
-        for start in range(0, len(body), 2**18):
-            yield body[start : start + 2**18]
-
-    headers = {"Content-Length": str(len(body))}
-    address = f"https://127.0.0.1:{coordinator.echo}/echo"
-    async with session.post(address, data=slices(), headers=headers) as response:
-        return await response.read()
 
 
 def _p99(spent: Sequence[float]) -> float:
     return quantiles(spent, n=100)[98] if len(spent) > 1 else spent[0]
 
 
-def _row(what: str, ours: float, theirs: float | None = None) -> Row:
+def _row(what: str, ours: float, theirs: float, partner: str = PARTNER) -> Row:
     return {
         "what": what,
         "ours": ours,
-        "partner": _PARTNER if theirs is not None else None,
+        "partner": partner,
         "theirs": theirs,
-        "ratio": ours / theirs if theirs else None,
+        "ratio": ours / theirs,
     }

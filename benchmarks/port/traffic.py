@@ -8,10 +8,11 @@ coordinator is a process of its own, whose memory is looked at ten times on the 
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from benchmarks.port.load import CoordinatorProcess, coordinator_process
+from benchmarks.port.echo import echoed, session_to
+from benchmarks.port.processes import CoordinatorProcess, coordinator_process
 from benchmarks.port.timed_seats import SESSION, line_to
 from sottovoce.cli.terminal.measurements import Row
 from sottovoce.errors import InputError, ViolationError
@@ -44,6 +45,11 @@ class LetterTraffic:
     def of_each(self) -> int:
         """Letters that one seat writes in a tenth of the run."""
         return self.letters // self.seats // _LOOKS
+
+    @property
+    def whole(self) -> int:
+        """Letters of all seats in all tenths."""
+        return self.of_each * self.seats * _LOOKS
 
 
 @dataclass(frozen=True)
@@ -81,8 +87,11 @@ class _Seat:
 
     @staticmethod
     def _letter(sender: str, to: str, number: int) -> Letter:
-        size = SMALL if number % _LARGE_EVERY else LARGE
-        return Letter(SESSION, sender, to, number, number.to_bytes(4) * (size // 4))
+        return Letter(SESSION, sender, to, number, number.to_bytes(4) * (_size(number) // 4))
+
+
+def _size(number: int) -> int:
+    return SMALL if number % _LARGE_EVERY else LARGE
 
 
 def measure(
@@ -98,30 +107,54 @@ async def _measure(
     tenths: list[Tenth] = []
     with tempfile.TemporaryDirectory(prefix="sottovoce-bench-") as folder:
         async with coordinator_process(folder) as coordinator:
-            names = [f"seat {number:03}" for number in range(traffic.seats)]
-            lines = [line_to(coordinator.port, coordinator.fingerprint, name) for name in names]
-            await asyncio.gather(*(line.enrol(line.seat.encode()) for line in lines))
-            ring = dict(zip(names, [*names[1:], names[0]], strict=True))
-            seats = {line.seat: _Seat(line, ring[line.seat]) for line in lines}
-            for tenth in range(_LOOKS):
-                progress(f"{tenth * 10} % of {traffic.letters} letters …")
-                tenths.append(await _tenth(traffic, coordinator, seats, ring))
-            await asyncio.gather(*(line.close() for line in lines))
-    letters = sum(tenth.letters for tenth in tenths)
-    grown = tenths[-1].coordinator_mb / tenths[1].coordinator_mb
-    facts = {"seats": traffic.seats, "letters": letters, "lost": 0, "grown": grown}
+            await ring(coordinator, traffic, tenths, progress)
+    facts = {"seats": traffic.seats, "letters": traffic.whole, "lost": 0, "grown": grown(tenths)}
     return facts, [asdict(tenth) for tenth in tenths]
+
+
+async def ring(
+    coordinator: CoordinatorProcess,
+    traffic: LetterTraffic,
+    tenths: list[Tenth],
+    progress: Callable[[str], None],
+) -> None:
+    """Let seats write to each other, and note every tenth of it; raises if a letter is lost."""
+    names = [f"seat {number:03}" for number in range(traffic.seats)]
+    lines = [line_to(coordinator.port, coordinator.fingerprint, name) for name in names]
+    await asyncio.gather(*(line.enrol(line.seat.encode()) for line in lines))
+    after = dict(zip(names, [*names[1:], names[0]], strict=True))
+    seats = {line.seat: _Seat(line, after[line.seat]) for line in lines}
+    for tenth in range(_LOOKS):
+        progress(f"{tenth * 10} % of {traffic.letters} letters …")
+        tenths.append(await _tenth(traffic, coordinator, seats, after))
+    await asyncio.gather(*(line.close() for line in lines))
+
+
+def grown(tenths: Sequence[Tenth]) -> float:
+    """The coordinator's memory at the last look over that at the second."""
+    return tenths[-1].coordinator_mb / tenths[1].coordinator_mb
+
+
+async def echo_ring(coordinator: CoordinatorProcess, traffic: LetterTraffic) -> None:
+    """Let as many seats send the same bytes to the bare echo."""
+
+    async def speak() -> None:
+        async with session_to(coordinator) as session:
+            for number in range(traffic.of_each * _LOOKS):
+                await echoed(session, coordinator, bytes(_size(number)))
+
+    await asyncio.gather(*(speak() for _ in range(traffic.seats)))
 
 
 async def _tenth(
     traffic: LetterTraffic,
     coordinator: CoordinatorProcess,
     seats: dict[str, _Seat],
-    ring: dict[str, str],
+    after: dict[str, str],
 ) -> Tenth:
     before, began = (await coordinator.report())["cpu"], time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
-        for name, to in ring.items():
+        for name, to in after.items():
             room = asyncio.Semaphore(_AHEAD)
             tasks.create_task(seats[name].write(traffic.of_each, room))
             tasks.create_task(seats[to].read(traffic.of_each, room, name))

@@ -7,21 +7,27 @@ from typer.testing import CliRunner
 
 from benchmarks.commands import app
 from benchmarks.port.load import Load, measure
+from benchmarks.port.traffic import LetterTraffic
 from sottovoce.errors import InputError
 
 
 @pytest.mark.soak
 def test_every_contribution_arrives_and_everything_is_measured() -> None:
     steps: list[str] = []
-    facts, rows = measure(Load(peers=6, features=40, trips=10), progress=steps.append)
+    soak = LetterTraffic(seats=2, letters=40)
+    facts, rows = measure(Load(peers=6, features=40, trips=10), soak, progress=steps.append)
     assert (facts["letters"], facts["lost"], facts["bytes_each"]) == (24, 0, 6560)
-    assert len(steps) == 3
+    assert (facts["soak_letters"], facts["soak_lost"]) == (40, 0)
+    assert 0.5 < facts["soak_grown"] < 2
+    assert len(steps) == 13
     by_name = {row["what"]: row for row in rows}
     assert {
         "letters a second",
         "MB a second",
         "trip alone, median ms",
         "trip alone, p99 ms",
+        "trip beside, p99 ms",
+        "soak, letters a second",
     } <= set(by_name)
     assert all(isinstance(row["ours"], float) and row["ours"] > 0 for row in rows)
     assert by_name["MB a second"]["partner"] == "aiohttp echo"
