@@ -249,7 +249,7 @@ def _rows(
     """A row per way, all measured in turns; one that is slow is asked for a part of them."""
     slow = (LabelsOn.PAILLIER, "dgk")
     sizes = dict.fromkeys(WAYS, trial.documents)
-    sizes[slow] = min(trial.documents, 2 * parties[slow].model.scores.batch)
+    sizes[slow] = min(trial.documents, 3 * parties[slow].model.scores.batch)
     sealed = parties[LabelsOn.PAILLIER, "fss"]
     partner = Partner.of(sealed, documents.first(min(THEIRS, trial.documents)))
     for way in WAYS:

@@ -103,9 +103,10 @@ class Tagger:
         return cls(UncheckedKey(public, P, Q, p, q), generator, (tuple(left), tuple(right)))
 
     def tagged(self, ciphertext: Ciphertext) -> Ciphertext:
-        """Two bits of every number's place in its randomiser."""
+        """Two bits of every weight's place in its randomiser, of both where it comes twice."""
         square = self.key.public.modulus**2
-        marks = (pow(self.generator, 4**j, square) for j in range(len(ciphertext.residues)))
+        places = (place % COLUMNS for place in range(len(ciphertext.residues)))
+        marks = (pow(self.generator, 4**place, square) for place in places)
         tags = (pow(mark, self.key.public.modulus, square) for mark in marks)
         residues = [int(r) * tag % square for r, tag in zip(ciphertext.residues, tags, strict=True)]
         reduced = self.key.public.square.reduced(residues)

@@ -359,7 +359,7 @@ WRONG = [
     ('release = "all"', "study", "study.release: expected one of sealed, ", ""),
     ('verdict = "maybe"', "study", "study.verdict: expected one of auto, fss, dgk", ""),
     ("query_budget = 0", "study", "study.query_budget: expected query_budget of at least 1", ""),
-    ("query_budget = 40", "study", "study.query_budget: expected at least 66, the most", "= 66"),
+    ("query_budget = 40", "study", "study.query_budget: expected at least 96, the most", "= 96"),
     ("evaluations = -1", "study", "study.evaluations: expected evaluations of at least 0", ""),
     ('contribution = "rados"', "study", "study.rados: a contribution of rados needs", "rados = "),
     ("thresholds = [0.5, 0]", "study", "study.thresholds: expected rising thresholds", ""),

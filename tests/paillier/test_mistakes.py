@@ -274,6 +274,14 @@ MISTAKES: list[tuple[str, Callable[[], object], type[SottovoceError], str]] = [
         "a multiple of 3 of them, found 14",
     ),
     (
+        "packing a matrix for the key holder",
+        lambda: sealed([[1], [2]]).packed_for_key_holder(
+            SLOTS, plain([[1], [2]]), entropy=SeededEntropy(2)
+        ),
+        MismatchError,
+        "pack: expected a vector",
+    ),
+    (
         "joining under masks for other ciphertexts",
         lambda: joined(ROWS, SLOTS, masks=()),
         MismatchError,

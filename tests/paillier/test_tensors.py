@@ -257,6 +257,22 @@ def test_joined_rows_are_uniform_to_the_key_holder(name: str) -> None:
         assert residue == prod(shifted + factors) % square
 
 
+@pytest.mark.parametrize("name", ["short-GMP", "short-INT"])
+def test_a_packed_vector_is_uniform_to_the_key_holder(name: str) -> None:
+    bench, square = at(KEYS[name], 4), int(KEYS[name].public.square.modulus)
+    public, slots, values = bench.key.public, Slots(40, 3), [7, -5, 0, BOUND, 9]
+    x, added = bench.seal(objects(values)), plain([1, 2, 3, 4, -9], Scale(8, 9))
+    sent = x.packed_for_key_holder(slots, added, entropy=SeededEntropy(5))
+    assert bench.open(sent) == [8, -3, 3, BOUND + 4, 0]
+    assert sent.scale == SCALE.plus(Scale(8, 9))
+    bare = x.packed(slots) + added
+    units = public.units(2, entropy=SeededEntropy(5))
+    powers = [pow(int(unit), public.plaintexts, square) for unit in units]
+    assert list(sent.residues) == [
+        r * power % square for r, power in zip(bare.residues, powers, strict=True)
+    ]
+
+
 @EVERY_KEY
 @given(vectors(1), SEEDS)
 @settings(max_examples=6)

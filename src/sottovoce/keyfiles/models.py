@@ -152,6 +152,8 @@ def read_part(path: Path, study: Study) -> tuple[str, PeerModel | QuorumModel]:
         model = _model(part, study)
     except (MalformedError, ViolationError, InputError, MismatchError) as error:
         raise DamagedFileError(f"{path}: signed, but holds no model ({error.message})") from None
+    except KeyFileError as error:
+        raise KeyFileError(f"{path}: {error.message}", hints=error.hints) from None
     if model.space.fingerprint != part.space:
         raise MismatchError(f"{path}: text is read in another way here than where it was written")
     return part.peer, model
@@ -280,10 +282,18 @@ def _model(part: StoredPart, study: Study) -> PeerModel | QuorumModel:
             *remote_form(study, scores, part.peer)
         )
     if stored or not shared:
-        layout = Layout(scores.model.shape, scores.model.slots)
-        sealed = Ciphertext.from_bytes(stored, key=public)
-        weights = sealed.expected(layout, model_scale(scores))
+        weights = _weights(Ciphertext.from_bytes(stored, key=public), scores)
     return PeerModel(space, scores, weights, candidate, key, released, point, public, remote)
+
+
+def _weights(sealed: Ciphertext, scores: ScorePlan) -> Ciphertext:
+    layout, scale = Layout(scores.model.shape, scores.model.slots), model_scale(scores)
+    if scores.model.exact and sealed.layout == layout and sealed.scale.bound > scale.bound:
+        raise KeyFileError(
+            "the encrypted weights are those of an earlier release, which had them mod 2^b",
+            hints=("label with that release, or train again",),
+        )
+    return sealed.expected(layout, scale)
 
 
 def _dictionary(part: StoredPart, study: Study) -> Dictionary:

@@ -216,21 +216,46 @@ class Encrypted(NeverPickled):
     ) -> "ForKeyHolder":
         """The rows of a packed matrix side by side in fewer ciphertexts, each under a mask.
 
-        A row has one ciphertext, such as scores of a document for a few classes. Joining takes as
-        many squarings as the r^N that makes a ciphertext uniform (`for_key_holder`), so that one
-        chain of them does for both. Every r is drawn for its ciphertext alone.
+        A row has one ciphertext, such as scores of a document for a few classes; a single value
+        may go into narrower slots. Joining takes as many squarings as the r^N that makes a
+        ciphertext uniform (`for_key_holder`), so that one chain of them does for both. Every r is
+        drawn for its ciphertext alone.
         """
         groups, shift, layout = self._joining(slots)
         if len(masks) != len(groups):
             raise MismatchError(f"join: {len(groups)} ciphertexts, {len(masks)} masks")
+        covered = Unsent(self.key, self._uniform(groups, shift, entropy), layout, self.scale)
+        return _for_key_holder(covered.cover(masks))
+
+    def packed_for_key_holder(
+        self, slots: Slots, plain: Plain, *, entropy: Entropy
+    ) -> "ForKeyHolder":
+        """The values of a vector side by side in slots, plus numbers, uniform to the key holder.
+
+        As in `joined_for_key_holder` one chain of squarings packs and makes uniform.
+        """
+        self._check_unpacked("pack")
+        if len(self.shape) != 1:
+            raise MismatchError(f"pack: expected a vector, found {self.layout}")
+        layout = Layout(self.shape, slots)
+        scale = self._fitting(self.scale, "pack", layout)
+        groups = [
+            self.residues[start : start + slots.count]
+            for start in range(0, len(self.residues), slots.count)
+        ]
+        packed = Unsent(self.key, self._uniform(groups, slots.width, entropy), layout, scale)
+        return _for_key_holder(packed + plain)
+
+    def _uniform(
+        self, groups: Sequence[Sequence[Residue]], shift: int, entropy: Entropy
+    ) -> tuple[Residue, ...]:
+        """Return every group joined, times the N-th power of a unit drawn for it."""
         key = self.key
         units = key.units(len(groups), entropy=entropy)
-        residues = [
+        return tuple(
             key.square.joined_with_power(group, shift=shift, base=unit, exponent=key.plaintexts)
             for group, unit in zip(groups, units, strict=True)
-        ]
-        covered = Unsent(key, tuple(residues), layout, self.scale).cover(masks)
-        return _minted(ForKeyHolder, key, covered.residues, covered.layout, covered.scale)
+        )
 
     def _joining(self, slots: Slots) -> tuple[list[tuple[Residue, ...]], int, Layout]:
         """Return the ciphertexts that are joined with one another, how far apart, and the layout.
@@ -243,7 +268,7 @@ class Encrypted(NeverPickled):
             raise MismatchError(
                 f"join: expected packed rows of one ciphertext, found {self.layout}"
             )
-        if own.width != slots.width or slots.count % width:
+        if (width > 1 and own.width != slots.width) or slots.count % width:
             raise MismatchError(
                 f"join: expected slots of {own.width} bits, a multiple of {width} of them, "
                 f"found {slots.count} of {slots.width} bits"
@@ -255,7 +280,7 @@ class Encrypted(NeverPickled):
         groups = [
             self.residues[start : start + step] for start in range(0, len(self.residues), step)
         ]
-        return groups, own.width * width, layout
+        return groups, slots.width * width, layout
 
     def __getitem__(self, place: Any) -> Self:
         """Values by index or slice; of a packed matrix, rows."""
@@ -424,6 +449,11 @@ class Ciphertext(Encrypted):
 
 class ForKeyHolder(Ciphertext):
     """A ciphertext that may go to the key holder: `for_key_holder` makes it."""
+
+
+def _for_key_holder(tensor: Unsent) -> ForKeyHolder:
+    """Return a tensor, whose numbers were made uniform, as one for the key holder."""
+    return _minted(ForKeyHolder, tensor.key, tensor.residues, tensor.layout, tensor.scale)
 
 
 def mint_unchecked(

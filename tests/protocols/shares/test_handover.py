@@ -31,6 +31,8 @@ EVERY_PLAN = [
     for ring in (Ring(64), Ring(33))
     for slots in (None, Slots(80, 4))
 ]
+# A ring of 6 bits, whose shares can all be tried, and weights of each sign up to its quarter.
+TINY = ModelPlan((64, 1), Scale(0, 15), Ring(6), Slots(20, 1))
 
 
 def model(seed: int = 0, shape: tuple[int, int] = (6, 3)) -> NDArray[np.int64]:
@@ -62,7 +64,30 @@ def test_mod_2_to_the_b_the_ciphertexts_hold_the_model(plan: ModelPlan) -> None:
     result = modular(theta, plan).results["evaluator"]
     assert isinstance(result, Ciphertext)
     assert ((integers(result) - theta) % 2**plan.ring.bits == 0).all()
-    assert result.slots == plan.slots
+    assert (result.slots, result.scale) == (plan.slots, plan.handed_scale)
+    assert plan.exact == (plan.slots is None)
+
+
+@pytest.mark.parametrize("plan", [p for p in EVERY_PLAN if p.exact])
+def test_where_weights_have_ciphertexts_of_their_own_these_hold_numbers(plan: ModelPlan) -> None:
+    result = modular(model(), plan).results["evaluator"]
+    assert (integers(result) == model()).all()
+    assert result.scale == plan.scale
+
+
+@pytest.mark.parametrize("value", range(-15, 16))
+def test_every_share_of_every_number(value: int) -> None:
+    first = np.arange(64, dtype=np.uint64)[:, np.newaxis]
+    second = TINY.ring.reduce(to_ring(np.full((64, 1), value)) - first)
+    entropy = SeededEntropy(4)
+    outcome = converse(
+        {
+            "coordinator": give_share(first, TINY, KEY, to="evaluator", entropy=entropy),
+            "evaluator": take_share(second, TINY, sender="coordinator", entropy=entropy),
+        },
+        codec=CODEC,
+    )
+    assert (integers(outcome.results["evaluator"]) == value).all()
 
 
 @given(st.integers(-(2**30), 2**30), st.integers(0, 2**32))
@@ -71,7 +96,7 @@ def test_every_sign_and_every_wrap(value: int, seed: int) -> None:
     theta = np.full((8, 1), value)
     theta[1:, 0] = np.random.default_rng(seed).integers(-BOUND, BOUND, 7)
     result = integers(modular(theta, plan).results["evaluator"])
-    assert ((result - theta) % 2**33 == 0).all()
+    assert (result == theta).all()
 
 
 def test_the_coordinator_receives_nothing() -> None:
@@ -82,7 +107,7 @@ def test_the_model_is_re_randomised_before_it_may_travel() -> None:
     theta, plan = model(), EVERY_PLAN[0]
     outcome = modular(theta, plan)
     _, second = share(to_ring(theta), SeededEntropy(3))
-    stale = outcome.views["evaluator"].of(EncryptedShare)[0].share + plan.plain(second)
+    stale = plan.sum(outcome.views["evaluator"].of(EncryptedShare)[0].share, second)
     result = outcome.results["evaluator"]
     assert (integers(result) == np.array(decrypt(KEY, stale).integers, dtype=object)).all()
     assert not set(stale.residues) & set(result.residues)

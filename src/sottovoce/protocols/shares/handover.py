@@ -1,10 +1,22 @@
 """From two shares of the model to one encrypted model, at the evaluator and under C's key.
 
-Scores are read mod 2^b, so the model is needed mod 2^b only:
+Scores are read mod 2^b, so where a ciphertext holds several weights the model comes mod 2^b only:
 
     coordinator (first, holds the key)            evaluator (second)
       |   ⟨⟨θ_C⟩⟩                                    |
       |--------------------------------------------->|   ⟨⟨θ_C + θ_E⟩⟩, re-randomised
+
+Where each weight has a ciphertext of its own it comes as a number, and scores take less room. With
+0 ≤ v < 2^(b−1) in shares mod 2^b, v = 2^(b−2) + θ, the sum of the shares is v + w·2^b, where w says
+whether one of them is 2^(b−1) or more. If the evaluator's is, w = 1; if not, w is the top bit of
+v_C. So the coordinator sends v_C, and v_C less 2^b where its top bit is 1 (v_C as a signed word),
+and the evaluator takes one of the two for every weight:
+
+    coordinator (first, holds the key)            evaluator (second)
+      |   ⟨⟨v_C signed⟩⟩, ⟨⟨v_C unsigned⟩⟩             |
+      |--------------------------------------------->|   ⟨⟨θ⟩⟩, re-randomised
+
+Which one it took, a bit of its share, nobody sees, because it re-randomises.
 
 Who learns what: the coordinator receives nothing. The evaluator sees ciphertexts that it
 cannot open. Assuming that the two do not pool what they saw, that Paillier hides, and that the
@@ -13,6 +25,8 @@ evaluator's messages to peers are sealed against the coordinator, who holds the 
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from sottovoce.entropy import Entropy
 from sottovoce.errors import MismatchError, ViolationError
@@ -24,6 +38,7 @@ from sottovoce.paillier import (
     Layout,
     Plain,
     SecretKey,
+    Unsent,
     encrypt,
 )
 from sottovoce.protocols.conversation import Party, Send, receive
@@ -62,9 +77,25 @@ class ModelPlan:
             )
 
     @property
+    def exact(self) -> bool:
+        """Whether the model comes as numbers, and not mod 2^b."""
+        return self.slots is None or self.slots.count == 1
+
+    @property
+    def handed_scale(self) -> Scale:
+        """The scale of the model as it is handed over: the sum of two shares, or its own."""
+        return self.scale if self.exact else self.share_scale.plus(self.share_scale)
+
+    @property
     def share_scale(self) -> Scale:
-        """The scale of a share mod 2^b, read as a signed integer."""
-        return Scale(self.scale.fraction_bits, 1 << (self.ring.bits - 1))
+        """The scale of a share mod 2^b, read as a signed integer, or if exact as any integer."""
+        return Scale(self.scale.fraction_bits, 1 << (self.ring.bits - 1 + self.exact))
+
+    @property
+    def offered(self) -> Layout:
+        """The layout of what the coordinator sends: if exact, two numbers for every weight."""
+        rows, width = self.shape
+        return Layout((rows * (1 + self.exact), width), self.slots)
 
     def check(self, share: Words) -> Words:
         """Return the share mod 2^b, after checking that it has the model's shape."""
@@ -76,24 +107,42 @@ class ModelPlan:
         """Return words mod 2^b as signed integers."""
         return Plain(self.ring.signed(words), self.share_scale)
 
+    def readings(self, words: Words) -> Plain:
+        """Return what the coordinator sends of its share: if exact, v_C signed and unsigned."""
+        if not self.exact:
+            return self.plain(words)
+        lifted = self.ring.reduce(words + np.uint64(self.ring.quarter))
+        both = [self.ring.signed(lifted).astype(object), lifted.astype(object)]
+        return Plain(np.concatenate(both), self.share_scale)
+
+    def sum(self, offered: Ciphertext, words: Words) -> Unsent:
+        """Return the coordinator's share as sent, plus the evaluator's."""
+        if not self.exact:
+            return offered + self.plain(words)
+        columns = np.arange(words.size).reshape(self.shape)
+        places = columns + words.size * self.ring.top(words).astype(np.intp)
+        residues = tuple(offered.residues[place] for place in places.ravel().tolist())
+        theirs = Unsent(offered.key, residues, Layout(self.shape, self.slots), offered.scale)
+        mine = self.ring.signed(words).astype(object) - self.ring.quarter
+        return (theirs + Plain(mine, self.share_scale)).within(self.scale)
+
 
 def give_share(
     share: Words, plan: ModelPlan, key: SecretKey, *, to: str, entropy: Entropy
 ) -> Party[None]:
-    """The coordinator's part of the handover mod 2^b."""
-    plain = plan.plain(plan.check(share))
+    """The coordinator's part of the handover."""
+    plain = plan.readings(plan.check(share))
     yield Send(to, EncryptedShare(encrypt(key, plain, slots=plan.slots, entropy=entropy)))
 
 
 def take_share(
     share: Words, plan: ModelPlan, *, sender: str, entropy: Entropy
 ) -> Party[Ciphertext]:
-    """The evaluator's part: return ⟨⟨θ_C + θ_E⟩⟩, which is θ mod 2^b, ready to be sent to peers."""
-    mine = plan.plain(plan.check(share))
+    """The evaluator's part: return ⟨⟨θ⟩⟩ (mod 2^b unless exact), ready to be sent to peers."""
+    mine = plan.check(share)
     theirs = yield from receive(sender, EncryptedShare)
-    layout = Layout(plan.shape, plan.slots)
-    checked = _agreed(theirs.share, layout, plan.share_scale, sender=sender)
-    return (checked + mine).fresh(entropy=entropy)
+    checked = _agreed(theirs.share, plan.offered, plan.share_scale, sender=sender)
+    return plan.sum(checked, mine).fresh(entropy=entropy)
 
 
 def _agreed(ciphertext: Ciphertext, layout: Layout, scale: Scale, *, sender: str) -> Ciphertext:

@@ -259,9 +259,9 @@ def _blinded(started: _Started, *, entropy: Entropy) -> ForKeyHolder:
         bases += [powers[i] for i in order]
         known += [drowned[i] for i in order]
     slots = plan.slots(key.plaintext_bits)
-    packed = Unsent(key, tuple(bases), Layout((len(bases),)), plan.factored).packed(slots)
+    blinded = Unsent(key, tuple(bases), Layout((len(bases),)), plan.factored)
     plain = Plain(filled(known, (len(known),)), plan.known)
-    return (packed + plain).for_key_holder(entropy=entropy)
+    return blinded.packed_for_key_holder(slots, plain, entropy=entropy)
 
 
 def _tests_of(

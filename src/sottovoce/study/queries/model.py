@@ -139,8 +139,8 @@ class HeldShare:
 
 
 def model_scale(scores: ScorePlan) -> Scale:
-    """Return the scale of the sum of the two shares of a weight."""
-    return scores.model.share_scale.plus(scores.model.share_scale)
+    """Return the scale of the weights in an encrypted model."""
+    return scores.model.handed_scale
 
 
 def release_share(study: Study, peers: Collection[str], share: Words) -> Party[None]:

@@ -68,6 +68,9 @@ def masked_scores(
 ) -> tuple[ForKeyHolder, Words]:
     """Return scores under masks, to be sent, and the asker's shares of every score."""
     plan, key = model.scores, model.paillier
+    if plan.model.exact:
+        # A row's words alone would allow for more; Cauchy and Schwarz say what scores can be.
+        products = products.within(plan.score)
     secrets = key.masks(len(products) // plan.batch, entropy=entropy)
     lift = half_slots(plan.slots)
     masks = [(secret + lift) % key.modulus for secret in secrets]

@@ -24,6 +24,7 @@ from sottovoce.protocols.shares.handover import ModelPlan
 from sottovoce.protocols.shares.labels.row_scores import SHORT_BITS, RowPlan
 from sottovoce.protocols.shares.labels.verdict import VerdictPlan
 from sottovoce.protocols.shares.rings import Ring
+from sottovoce.study.choices import LabelsOn
 from sottovoce.study.plan import StudyPlan
 from sottovoce.study.queries.thresholds import shift_scale
 from sottovoce.study.release import Opens
@@ -201,7 +202,7 @@ class ScorePlan:
     @cached_property
     def slots(self) -> Slots:
         """The slots with as many whole documents' scores as fit, and κ bits left free."""
-        documents = self._documents
+        documents = self.documents
         if not documents:
             raise InputError(
                 f"scores: {self.classes} classes of {self._slot_bits} bits do not fit into one "
@@ -217,10 +218,17 @@ class ScorePlan:
 
     @property
     def _slot_bits(self) -> int:
+        """The bits of a joined score: of a number, or of what a sum mod 2^b may grow to."""
+        exact = self.classes == 1 and not self.on_shares
+        return self.ring.bits + 1 if exact else self._row_bits
+
+    @property
+    def _row_bits(self) -> int:
+        """The bits of a score in the product of a row, whose bound is a sum over its words."""
         return (self.reach << self.ring.bits).bit_length() + 1
 
     @property
-    def _documents(self) -> int:
+    def documents(self) -> int:
         """The number of documents whose scores fit into a ciphertext."""
         return self.room // self._slot_bits // self.classes
 
@@ -230,12 +238,12 @@ class ScorePlan:
 
         On shares, if one document's scores do not fit into a ciphertext, documents come one by one.
         """
-        return max(1, self._documents) if self.on_shares else self.slots.count // self.classes
+        return max(1, self.documents) if self.on_shares else self.slots.count // self.classes
 
     @cached_property
     def model(self) -> ModelPlan:
         """The plan of the encrypted model: all classes of a word in one ciphertext."""
-        slots = Slots(self.slots.width, self.classes)
+        slots = Slots(self._row_bits, self.classes)
         return ModelPlan(self.shape, self.weights, self.ring, slots)
 
     def fold(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -269,8 +277,9 @@ def largest_batch(plan: StudyPlan) -> int:
     room for fewer documents. This is the number for one word and weight 0; with many classes it is
     one.
     """
-    least = Scale(2 * score_bits(plan), 1)
-    return replace(ScorePlan.fit(plan, (0,), least), on_shares=True).batch
+    fitted = ScorePlan.fit(plan, (0,), Scale(2 * score_bits(plan), 1))
+    # Labels on shares are asked for in smaller batches, as where sums grow mod 2^b.
+    return max(1, replace(fitted, on_shares=plan.labels_on is LabelsOn.SHARES).documents)
 
 
 def score_bits(plan: StudyPlan) -> int:

@@ -310,16 +310,13 @@ def _blinded(
     blinded: list[Residue] = []
     known: list[int] = []
     for column in range(columns):
-        tests = _tests_of(digits.key, [pairs[column] for pairs in picked])
+        bases = _tests_of(digits.key, [pairs[column] for pairs in picked])
         factors, constants = _drawn(plan, coins[:, column], entropy=side.entropy)
-        blinded += square.combined(tests, factors)
+        blinded += square.combined(bases, factors)
         known += constants
-    packed = Unsent(digits.key, tuple(blinded), Layout((len(blinded),)), plan.factored).packed(
-        plan.slots(digits.key.plaintext_bits)
-    )
-    return (packed + Plain(filled(known, (len(known),)), plan.known)).for_key_holder(
-        entropy=side.entropy
-    )
+    tests = Unsent(digits.key, tuple(blinded), Layout((len(blinded),)), plan.factored)
+    slots, added = plan.slots(digits.key.plaintext_bits), filled(known, (len(known),))
+    return tests.packed_for_key_holder(slots, Plain(added, plan.known), entropy=side.entropy)
 
 
 def _picked(

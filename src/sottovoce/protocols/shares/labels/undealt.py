@@ -298,8 +298,9 @@ def _ask_steps(
     for part in _parts(len(own)):
         choices = yield from receive(side.holder, Choices)
         steps = _chosen(side, plan, choices, bits[part], own[part])
-        masked = steps.packed(slots) + Plain(filled(masks[part], steps.shape), plan.mask)
-        yield Send(side.holder, MaskedChoices(masked.for_key_holder(entropy=side.entropy)))
+        mask = Plain(filled(masks[part], steps.shape), plan.mask)
+        masked = steps.packed_for_key_holder(slots, mask, entropy=side.entropy)
+        yield Send(side.holder, MaskedChoices(masked))
     low = np.array([-value % (1 << plan.verdict.ring.bits) for value in values], np.uint64)
     high = np.array([-index % plan.classes for index in indices], np.uint64)
     return low.reshape(apart.values.shape), high.reshape(apart.values.shape)

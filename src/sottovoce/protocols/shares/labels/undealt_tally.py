@@ -135,9 +135,9 @@ def ask_tally(
     slots, layout, _ = _slots(plan, counts, side.masking, side.key)
     mask = _masks(counts, side.masking)
     masks = [side.entropy.bits(mask.bits) for _ in range(layout.shape[0])]
-    sealed = sums.sealed(plan.documents).packed(slots)
-    covered = sealed + Plain(filled(masks, layout.shape), mask)
-    yield Send(side.holder, MaskedCounts(covered.for_key_holder(entropy=side.entropy)))
+    sealed, added = sums.sealed(plan.documents), Plain(filled(masks, layout.shape), mask)
+    covered = sealed.packed_for_key_holder(slots, added, entropy=side.entropy)
+    yield Send(side.holder, MaskedCounts(covered))
     words = np.array([-mask % (1 << counts.bits) for mask in masks], np.uint64)
     return words.reshape(_shape(plan))
 

@@ -38,4 +38,6 @@ def model_of(columns: Sequence[Unsent], scores: ScorePlan) -> Unsent:
 
 def class_slots(scores: ScorePlan) -> Slots:
     """Return slots with one for every class."""
-    return Slots(scores.slots.width, scores.classes)
+    slots = scores.model.slots
+    assert slots is not None
+    return slots
