@@ -32,7 +32,7 @@ from sottovoce.node.coordinator.serving import run_coordinator
 from sottovoce.study import Policy
 from sottovoce.study.arrangement import Remote, Weights
 from sottovoce.study.release import RELEASES
-from sottovoce.transport.server.request_handlers import RequestHandlers
+from sottovoce.transport.server.bodies import BodyReader
 from sottovoce.transport.signing import read_signed
 
 _PR_SET_PDEATHSIG = 1
@@ -49,10 +49,10 @@ class ReadBody:
 
 def _be_curious(notes: Path) -> None:
     """Write down every body that the server's process reads, before anybody can refuse it."""
-    real: Callable[..., Any] = RequestHandlers._body
+    real: Callable[..., Any] = BodyReader.read
 
-    async def noted(handlers: Any, request: Any, limit: int, digest: Any) -> bytes:
-        body: bytes = await real(handlers, request, limit, digest)
+    async def noted(bodies: Any, request: Any, limit: int, digest: Any) -> bytes:
+        body: bytes = await real(bodies, request, limit, digest)
         if body and "to" in request.query:
             # Only a part of a long letter says where it begins.
             asked = {"offset": "0", **request.query}
@@ -63,7 +63,7 @@ def _be_curious(notes: Path) -> None:
                 out.write(json.dumps(asdict(read)) + "\n")
         return body
 
-    RequestHandlers._body = noted  # type: ignore[method-assign]
+    BodyReader.read = noted  # type: ignore[method-assign]
 
 
 async def _serve(order: Order, tell: Callable[[Any], None]) -> dict[str, Any]:
