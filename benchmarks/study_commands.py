@@ -236,22 +236,25 @@ def steps(
         typer.Option(help="sms_spam.csv, mts_dialog.jsonl, or a folder of these; else made-up."),
     ] = None,
     features: Annotated[str, typer.Option(help="Features, with commas.")] = "512,1024,2048,4096",
+    tail: Annotated[int, typer.Option(min=0, help="Columns for words that were not chosen.")] = 0,
     documents: Annotated[int, typer.Option(min=100, help="Made-up documents.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Steps of a sealed solve with rows measured from the joint mean, a guess of it, and zero.
 
-    Steps follow from what peers tell of their moments: nothing is sealed for this.
+    Steps follow from what peers tell of their moments: nothing is sealed for this. Sets of tokens,
+    which are measured from zero, are left out.
 
     \b
     Examples:
       python -m benchmarks steps
-      python -m benchmarks steps --data datasets/ --features 512,2048 --json
+      python -m benchmarks steps --data datasets/ --features 512,2048 --tail 2048 --json
     """
     from benchmarks.accuracy.accuracy import AccuracySetting
     from benchmarks.accuracy.sealed import known_tasks
     from benchmarks.studies.steps import StepsCase, measure
     from sottovoce.cli.terminal.measurements import show
+    from sottovoce.study.stages.centring import is_moved
 
     widths = _numbers("features", features)
     with screen.console(err=True).status("reading") as status:
@@ -269,8 +272,9 @@ def steps(
                     hints=("python -m benchmarks steps",),
                 )
             cases = (StepsCase.of(task) for task in tasks)
-        rows = list(measure(cases, progress=status.update))
-    show({}, rows, title="steps of a sealed solve", as_json=as_json)
+        with_tail = (case.with_tail(tail) for case in cases if is_moved(case.plan))
+        rows = list(measure(with_tail, progress=status.update))
+    show({"tail": tail}, rows, title="steps of a sealed solve", as_json=as_json)
 
 
 def arrangements(

@@ -37,6 +37,7 @@ from sottovoce.study.stages.joint_mean import own_apart
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.solving import SolveNumbers
 from sottovoce.study.totals import Totals, published
+from sottovoce.text.blocks import Blocks
 from sottovoce.text.dictionary.hashing import PUBLIC
 from sottovoce.text.dictionary.selection import chosen
 from sottovoce.text.documents import Document
@@ -90,8 +91,7 @@ class Steps:
         guess = Reference.of(plan, prepared.idf_halves)
         assert guess is not None, "a plan of documents with idf"
         of_peers = [local_moments(study, prepared, part) for part in parts]
-        words = len(prepared.idf_halves)
-        sums = reduce(add, (own_apart(guess, moments, words=words) for moments in of_peers))
+        sums = reduce(add, (own_apart(guess, moments) for moments in of_peers))
         corrected = guess.corrected(guess.correction(sums[:-1] / sums[-1]))
         assert corrected is not None, "a correction that the coordinator made"
         bits = MomentPlan.of(plan, prepared.totals).scales.matrix.fraction_bits
@@ -158,6 +158,10 @@ class StepsCase:
         kept = frequent_enough(replace(task, pairs=task.pairs[:1]))
         parts = simulated_peers(kept.pairs[0].train, kept.setting.peers)
         return cls(task.name, study_plan(kept, parts, kind=StudyPlan, key_bits=KEY_BITS), parts)
+
+    def with_tail(self, columns: int) -> "StepsCase":
+        """The same with a tail of so many columns."""
+        return replace(self, plan=replace(self.plan, beside=Blocks(tail=columns)))
 
 
 def measure(cases: Iterable[StepsCase], *, progress: Progress = lambda _: None) -> Iterator[Row]:

@@ -186,10 +186,11 @@ def _guards(study: Study) -> Iterator[str]:
         "Iterations, sizes and times follow from them."
     )
     if measured and is_corrected(plan):
+        others = ", and the mean of every other column," if plan.beside.width else ""
         yield (
-            "- The mean weight of every chosen word in all rows of all peers is published to the "
-            f"nearest 1/{MEAN_PARTS}, once (`centre={Centre.MEAN}`): rows are measured from there, "
-            "which saves steps."
+            f"- The mean weight of every chosen word{others} in all rows of all peers is "
+            f"published to the nearest 1/{MEAN_PARTS}, once (`centre={Centre.MEAN}`): rows are "
+            "measured from there, which saves steps."
         )
 
 

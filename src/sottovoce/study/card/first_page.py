@@ -181,7 +181,12 @@ def _learned(study: Study, organisation: str | None) -> Iterator[str]:
         yield ""
         return
     said = "How many documents of each class there are in all, rounded up"
-    said += ", and how often chosen words occur, rounded." if is_corrected(plan) else "."
+    means = (
+        "rounded means of words and columns"
+        if plan.beside.width
+        else "how often chosen words occur, rounded"
+    )
+    said += f", and {means}." if is_corrected(plan) else "."
     if plan.dictionary is DictionaryKind.JOINT:
         said += (
             f" Of each word that {plan.min_documents} or more of a peer's documents have, the "

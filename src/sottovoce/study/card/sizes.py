@@ -116,7 +116,7 @@ def _shared(study: Study) -> Iterator[Size]:
     moments = plan.width * (plan.width + 1) // 2 + plan.width * plan.labels.width
     moments += claims_of(study) if plan.contribution is Contribution.EXACT else 0
     content = f"{COUNTS}; {TOTALS}" if study.has_counts else TOTALS
-    mean = ("contributions", plan.features + 1, 2, MEAN)
+    mean = ("contributions", plan.width, 2, MEAN)
     for stage, length, planes, holds in (
         (_DICTIONARY, counts, 2, content),
         *([mean] if is_corrected(plan) else ()),
@@ -199,7 +199,7 @@ def _contributions(study: Study) -> Iterator[Size]:
     if study.engine is Engine.SHARES:
         if is_corrected(study.plan):
             yield from _masking(stage, study)
-            mean = _masked(stage, "coordinator", study.plan.features + 1)
+            mean = _masked(stage, "coordinator", study.plan.features + study.plan.beside.tail + 1)
             yield replace(mean, exact=False, holds=MEAN)
         seed = _boxed(ShareSeed(bytes(32)))
         yield Size(stage, kebab(ShareSeed.__name__), "evaluator", 1, seed, holds=DRAWN)

@@ -23,7 +23,7 @@ rounded up, and only their sums over all peers are opened.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,12 @@ END_PARTS = 256
 WHOLE = 1024
 # The joint mean is published in units of 1/128.
 MEAN_PARTS = 128
-# The largest length of the point's words.
+# The largest length of the point's words and tail, whose length in a row is at most 1.
 _LONGEST = 0.5
+# The largest length of the mean of kernel columns, as a multiple of the guess, and of vectors of
+# length 1.
+_BEYOND_GUESS = 1.15
+_MEAN_OF_VECTORS = 0.5
 # Peers write the bias as 1/32; holders multiply it so that both ends are closest.
 _UNIT = 2.0**-5
 # The ratios of D to H that are tried, and the factor by which documents may be fewer than
@@ -92,11 +96,18 @@ class ToldSpectrum:
 
 @dataclass(frozen=True)
 class Reference:
-    """The point, on a grid of 2^-bits that suits a model's factors exactly, and the rows' bias."""
+    """The point, on a grid of 2^-bits that suits a model's factors exactly, and the rows' bias.
+
+    Its first columns are the words, and with the tail those of `text`; the others together are no
+    longer than `longest`.
+    """
 
     point: tuple[int, ...]
     bias: float
     bits: int = 10
+    words: int = 0
+    text: int = 0
+    longest: float = 0.0
 
     @classmethod
     def of(cls, plan: StudyPlan, idf_halves: Sequence[int]) -> Self | None:
@@ -116,38 +127,45 @@ class Reference:
         # Rounded towards zero, so that rounding does not make the point longer.
         bits = norm_bits(plan)
         grid = np.trunc(np.ldexp(whole, bits)).astype(np.int64)
-        return cls(tuple(grid.tolist()), plan.weighting.bias, bits)
+        words, tail = len(idf_halves), plan.beside.tail
+        longest = longest_beside(plan)
+        return cls(tuple(grid.tolist()), plan.weighting.bias, bits, words, words + tail, longest)
 
     @property
     def mean(self) -> Floats:
         """Return the point in real numbers."""
         return np.ldexp(np.array(self.point, np.float64), -self.bits)
 
-    def apart_from(self, totals: Floats, *, words: int, weight: float) -> NDArray[np.int64]:
-        """Return for every word how far the mean of rows with these totals lies from the point."""
-        mean = totals[:words] / max(weight, 1e-9)
-        return np.rint(MEAN_PARTS * (mean - self.mean[:words])).astype(np.int64)
+    def apart_from(self, totals: Floats, *, weight: float) -> NDArray[np.int64]:
+        """Return how far the mean of rows with these totals lies from the point, by column."""
+        mean = totals[: len(self.point)] / max(weight, 1e-9)
+        return np.rint(MEAN_PARTS * (mean - self.mean)).astype(np.int64)
 
     def correction(self, apart: Floats) -> NDArray[np.int64]:
-        """Return for every word the steps that move the point to the joint mean, `apart` from it.
+        """Return for every column the steps from the point to the joint mean, `apart` from it.
 
-        They are smaller if the point would otherwise become longer than allowed.
+        They are smaller where the point would otherwise become longer than allowed.
         """
-        here = self.mean[: len(apart)]
-        for tenths in range(10, 0, -1):
-            wanted = (here + apart / MEAN_PARTS) * tenths / 10
-            steps = np.rint(MEAN_PARTS * (wanted - here))
-            if _length_of(here, steps) <= _LONGEST:
-                return steps.astype(np.int64)
-        return np.zeros(len(apart), np.int64)
+        parts = [
+            _steps_within(here, distances, longest)
+            for (here, longest), distances in zip(
+                self._parts(self.mean), np.split(apart, [self.text]), strict=True
+            )
+        ]
+        return np.concatenate(parts)
 
     def corrected(self, steps: NDArray[np.int64]) -> Self | None:
-        """Return the point moved by these steps for every word; None if it would be too long."""
-        if _length_of(self.mean[: len(steps)], steps) > _LONGEST:
+        """Return the point moved by these steps, a column each; None if it would be too long."""
+        moved = self.mean + steps / MEAN_PARTS
+        if any(np.linalg.norm(part) > longest + 1e-9 for part, longest in self._parts(moved)):
             return None
-        grid = np.array(self.point, np.int64)
-        grid[: len(steps)] += steps * (2**self.bits // MEAN_PARTS)
+        grid = np.array(self.point, np.int64) + steps * (2**self.bits // MEAN_PARTS)
         return replace(self, point=tuple(grid.tolist()))
+
+    def _parts(self, point: Floats) -> tuple[tuple[Floats, float], tuple[Floats, float]]:
+        """Return the columns of text and the others, each with the largest length allowed."""
+        text, others = np.split(point, [self.text])
+        return (text, _LONGEST), (others, self.longest)
 
     def move(self, moments: Moments) -> None:
         """Measure a peer's own moments from the point, in place, with the bias that peers write."""
@@ -252,18 +270,34 @@ def is_corrected(plan: StudyPlan) -> bool:
     return is_moved(plan) and plan.centre is Centre.MEAN
 
 
+def longest_beside(plan: StudyPlan) -> float:
+    """Return the largest length of the point's encoder and kernel columns.
+
+    It takes digits of all moments, so there is little room beyond what the guess says of kernel
+    columns. Of vectors nothing is known beforehand.
+    """
+    beside = plan.beside
+    vectors = _MEAN_OF_VECTORS * beside.encoder_weight if beside.vectors else 0.0
+    return math.hypot(_BEYOND_GUESS * float(np.linalg.norm(beside.means)), vectors)
+
+
 def moved_norm(plan: StudyPlan) -> float:
     """Return the largest length of a row measured from the point."""
-    other = math.sqrt(plan.beside.square) + float(np.linalg.norm(plan.beside.means))
+    other = math.sqrt(plan.beside.square) + longest_beside(plan)
     # The reported upper end is rounded up, and the bias is added to it. For vectors with a large
     # mean, that can exceed the sum of all squares.
     room = math.sqrt(2) if plan.beside.dense else 1.0
     return room * math.hypot(1 + _LONGEST, other, _UNIT)
 
 
-def _length_of(words: Floats, steps: NDArray[Any]) -> float:
-    """Return the length of a point's words after it moved by these steps."""
-    return float(np.linalg.norm(words + steps / MEAN_PARTS))
+def _steps_within(here: Floats, apart: Floats, longest: float) -> NDArray[np.int64]:
+    """Return the steps from a part of the point towards a mean, none if all are too long."""
+    for tenths in range(10, 0, -1):
+        wanted = (here + apart / MEAN_PARTS) * tenths / 10
+        steps = np.rint(MEAN_PARTS * (wanted - here))
+        if np.linalg.norm(here + steps / MEAN_PARTS) <= longest:
+            return steps.astype(np.int64)
+    return np.zeros(len(apart), np.int64)
 
 
 def _capped_moments(rate: Floats, cap: int) -> tuple[Floats, Floats]:

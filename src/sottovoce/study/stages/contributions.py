@@ -299,7 +299,7 @@ def contribute(
 
 def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the coordinator: return the first share of the sum, and c."""
-    reference = yield from open_mean(party, prepared, guess(party, prepared))
+    reference = yield from open_mean(party, guess(party, prepared))
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     held = yield from first_half(measuring_from(party, reference), layout)
     return replace(held, reference=reference)
@@ -307,7 +307,7 @@ def collect(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
 
 def expand(party: PartyContext, prepared: Prepared) -> Party[Contributed]:
     """At the evaluator: return the second share of the sum, from the peers' seeds, and c."""
-    reference = yield from watch_mean(party, prepared, guess(party, prepared))
+    reference = yield from watch_mean(party, guess(party, prepared))
     layout = MomentPlan.of(party.study.plan, prepared.totals)
     held = yield from second_half(measuring_from(party, reference), layout)
     return replace(held, reference=reference)

@@ -10,9 +10,12 @@ opens the sum sees no more than a mean of rounded means. The sum is opened only 
 at a training. Later attempts, with other peers, measure from the guess, like plans with `centre =
 "idf"`.
 
-Who learns what: for every word of the dictionary, everybody learns by how many 1/128 its mean
-weight in all rows differs from the guess. Nobody learns that for a single peer: a peer's numbers
-are hidden in the sum in the same way as its counts for the dictionary.
+Who learns what: for every word of the dictionary and every other column of a row, everybody learns
+by how many 1/128 its mean in all rows differs from the guess. Nobody learns that for a single peer:
+a peer's numbers are hidden in the sum in the same way as its counts for the dictionary. Words that
+too few documents have meet in the columns of the tail. A column that fewer than `min_documents` of
+a peer's documents have is zero there, as in its rows. A peer of fewer than 128 rows, of which one
+could move a mean by more than a unit, tells the means of its words alone.
 
 A coordinator that sent peers different points could tell their contributions apart. So the one-time
 keys of contributions depend on a digest of the point that each peer received.
@@ -36,7 +39,7 @@ from sottovoce.protocols.identities import digest
 from sottovoce.protocols.messages import Disclosure, Message
 from sottovoce.rados.moments import Moments
 from sottovoce.study.party_context import PartyContext
-from sottovoce.study.stages.centring import Reference, is_corrected
+from sottovoce.study.stages.centring import MEAN_PARTS, Reference, is_corrected
 from sottovoce.study.stages.preparation import Prepared
 from sottovoce.study.stages.quorum_sums import add_to_sum, help_sum, open_sum
 
@@ -44,11 +47,12 @@ _SUM = "mean"
 
 
 class JointMean(Message, frozen=True):
-    """The distance of every word's joint mean from the guess that idf gives, in units of 1/128."""
+    """How far the joint mean of every column is from the guess, in units of 1/128."""
 
     discloses: ClassVar = Disclosure(
         seen_by=BY_PEERS_AND_HOLDERS,
-        reveals="the mean weight of every chosen word in all rows of all peers, to 1/128",
+        reveals="the mean weight of every chosen word, and the mean of every other column, in all "
+        "rows of all peers, to 1/128",
         assuming="enough peers are in the sum that it says little of each: the card names it",
     )
     steps: wire.Words
@@ -73,9 +77,11 @@ def measuring_from(party: PartyContext, reference: Reference | None) -> PartyCon
     return party.having(digest("roles/measured-from/v1", party.shown, point))
 
 
-def own_apart(reference: Reference, moments: Moments, *, words: int) -> NDArray[np.int64]:
+def own_apart(reference: Reference, moments: Moments) -> NDArray[np.int64]:
     """Return a peer's summand: rounded rows times its rounded distance, and those rows."""
-    apart = reference.apart_from(moments.totals, words=words, weight=moments.weight)
+    apart = reference.apart_from(moments.totals, weight=moments.weight)
+    if moments.count < MEAN_PARTS:
+        apart[reference.words :] = 0
     rows = rounded_up(moments.count)
     return np.append(apart * rows, rows)
 
@@ -89,39 +95,37 @@ def bring_mean(
     """
     reference = guess(party, prepared)
     assert reference is not None
-    words = len(prepared.idf_halves)
-    mine = to_ring(own_apart(reference, moments, words=words))
+    mine = to_ring(own_apart(reference, moments))
     summed = yield from pairwise.peer(
-        _blind_plan(party, words), [mine], who=party.member, book=party.book, entropy=party.entropy
+        _blind_plan(party, reference),
+        [mine],
+        who=party.member,
+        book=party.book,
+        entropy=party.entropy,
     )
     if summed is None:
         return None
-    return (yield from hear_mean(party, reference, words))
+    return (yield from hear_mean(party, reference))
 
 
-def open_mean(
-    party: PartyContext, prepared: Prepared, reference: Reference | None
-) -> Party[Reference | None]:
+def open_mean(party: PartyContext, reference: Reference | None) -> Party[Reference | None]:
     """At the coordinator of engine shares: open the sum, and send it to everybody."""
     if reference is None or not takes_mean(party, reference):
         return reference
-    plan = _blind_plan(party, len(prepared.idf_halves))
+    plan = _blind_plan(party, reference)
     summed = yield from pairwise.coordinator(plan, who=party.member, book=party.book)
     hearers = (party.study.roster.evaluator, *summed.peers)
     return (yield from _tell(reference, from_ring(summed.sums[0]), hearers))
 
 
-def watch_mean(
-    party: PartyContext, prepared: Prepared, reference: Reference | None
-) -> Party[Reference | None]:
+def watch_mean(party: PartyContext, reference: Reference | None) -> Party[Reference | None]:
     """At the evaluator: sign the set of peers, and return the corrected point."""
     if reference is None or not takes_mean(party, reference):
         return reference
-    words = len(prepared.idf_halves)
     yield from pairwise.evaluator(
-        _blind_plan(party, words), who=party.member, book=party.book, entropy=party.entropy
+        _blind_plan(party, reference), who=party.member, book=party.book, entropy=party.entropy
     )
-    return (yield from hear_mean(party, reference, words))
+    return (yield from hear_mean(party, reference))
 
 
 def share_mean(
@@ -131,10 +135,8 @@ def share_mean(
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
-    words = len(prepared.idf_halves)
-    mine = own_apart(reference, moments, words=words)
-    yield from add_to_sum(party, _SUM, mine, party.peers)
-    return (yield from hear_mean(party, reference, words))
+    yield from add_to_sum(party, _SUM, own_apart(reference, moments), party.peers)
+    return (yield from hear_mean(party, reference))
 
 
 def help_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
@@ -142,9 +144,8 @@ def help_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
-    words = len(prepared.idf_halves)
-    yield from help_sum(party, _SUM, words + 1, party.peers)
-    return (yield from hear_mean(party, reference, words))
+    yield from help_sum(party, _SUM, _length(reference), party.peers)
+    return (yield from hear_mean(party, reference))
 
 
 def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference | None]:
@@ -152,22 +153,23 @@ def open_shared_mean(party: PartyContext, prepared: Prepared) -> Party[Reference
     reference = guess(party, prepared)
     if reference is None or not takes_mean(party, reference):
         return reference
-    sums = yield from open_sum(party, _SUM, len(prepared.idf_halves) + 1, party.peers)
+    sums = yield from open_sum(party, _SUM, _length(reference), party.peers)
     quorum = party.study.quorum_of(party.peers)
     return (yield from _tell(reference, sums, (*quorum.members, *party.peers)))
 
 
-def hear_mean(party: PartyContext, reference: Reference, words: int) -> Party[Reference]:
+def hear_mean(party: PartyContext, reference: Reference) -> Party[Reference]:
     """Return the corrected point, after checking that moments fit the agreed scales with it."""
     teller = party.study.roster.coordinator
     received = yield from receive(teller, JointMean)
-    if received.steps.shape != (words,):
+    if received.steps.shape != (len(reference.point),):
         raise ViolationError(
-            f"joint mean: expected {words} numbers, found {received.steps.shape}", party=teller
+            f"joint mean: expected {len(reference.point)} numbers, found {received.steps.shape}",
+            party=teller,
         )
     corrected = reference.corrected(from_ring(received.steps.array()))
     if corrected is None:
-        raise ViolationError("joint mean: expected a point of at most 1/2", party=teller)
+        raise ViolationError("joint mean: expected a point no longer than rows", party=teller)
     return corrected
 
 
@@ -180,6 +182,12 @@ def _tell(
     return reference.corrected(steps)
 
 
-def _blind_plan(party: PartyContext, words: int) -> Plan:
-    part = SummedVector(party.study.roster.coordinator, _SUM, WordSpace((words + 1,)))
+def _length(reference: Reference) -> int:
+    """Return how many numbers a peer sends: one a column, and its rows."""
+    return len(reference.point) + 1
+
+
+def _blind_plan(party: PartyContext, reference: Reference) -> Plan:
+    space = WordSpace((_length(reference),))
+    part = SummedVector(party.study.roster.coordinator, _SUM, space)
     return Plan(party.round(_SUM, party.peers), (part,))
