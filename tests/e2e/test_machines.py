@@ -33,7 +33,7 @@ def test_four_processes_train_the_model_of_a_study_in_memory(founded: Founded, e
 def test_processes_choose_the_kernel_width_that_memory_chooses(
     founded: Founded, tmp_path: Path
 ) -> None:
-    place = founded(documents=200, more="kernel = 8\nkernel_width = [0.5, 2.0]")
+    place = founded(documents=200, more="kernel = 8\nkernel_width = [2.0, 0.5]")
     place.start_all()
     place.check_model()
     chosen = {look(part).candidate for part in tmp_path.rglob("model")}
