@@ -180,11 +180,11 @@ SINGLE_DOCUMENTS = Fact(
 
 OWN_SCORES = Fact(
     "Scores of a site's own model come from all its words, also those of a single document, and "
-    "stand in all its rows, as few numbers as there are classes. No column is opened, and the "
-    "model never leaves its site, which alone computes its scores. A document's own text is "
-    "scored by a model that did not see it, so these columns add nothing to what its label says "
-    "of it; other texts with its rare words, asked about at its own site, are scored by models "
-    "that did.",
+    "stand in all its rows, as few numbers as there are classes. Of a column at most its rounded "
+    "mean is opened, and the model never leaves its site, which alone computes its scores. A "
+    "document's own text is scored by a model that did not see it, so these columns add nothing "
+    "to what its label says of it; other texts with its rare words, asked about at its own site, "
+    "are scored by models that did.",
     ("SECURITY.md", CARD),
     _has_own_scores,
 )
