@@ -4,7 +4,6 @@ import asyncio
 import logging
 import socket
 import ssl
-import sys
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -25,9 +24,6 @@ _AT_ONCE = 32
 _HANDSHAKES = 64
 _HANDSHAKE_SECONDS = 1.0
 _SPARE_FILES = 256
-# A thread that hashes or writes gives way to the event loop after this, not after Python's 5 ms:
-# the loop waits for it after every read of a connection.
-_SWITCH_SECONDS = 0.0005
 _CLOSING_SECONDS = 2.0
 _log = logging.getLogger("sottovoce.transport")
 
@@ -161,7 +157,6 @@ async def open_server(
 ) -> Server:
     """Open a port for an application."""
     listening = await _listen(host, port)
-    sys.setswitchinterval(_SWITCH_SECONDS)
     allow_open_files(2 * limits.connections + _SPARE_FILES)
     runner = web.AppRunner(
         app, access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS
