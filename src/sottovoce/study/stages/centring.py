@@ -12,7 +12,8 @@ everybody adds up moments of x' = (u − μ, β'). The model stays the same:
 so ridge regression in φ with the penalty λΓ + g gᵀ is ridge regression in θ, whatever μ and β' are.
 A bad guess costs steps but never changes the model.
 
-Both ends of the spectrum are certain. Write the matrix in φ as [N, t; tᵀ, D], D = β'²(m + λ/β²).
+Both ends of the spectrum follow from what peers tell (spectrum.py). Write the matrix in φ as
+[N, t; tᵀ, D], D = β'²(m + λ/β²).
 Eliminating the bias leaves N − ttᵀ/D, which is the same matrix for every μ, and at least λΓ.
 With H ≥ λ_max(N) and q ≥ |t|²/D, the whole matrix lies between ℓD/(ℓ + q + D), ℓ = min λΓ, and
 the largest eigenvalue of [H, √(qD); √(qD), D]. For N, all peers' own largest eigenvalues add up
